@@ -116,16 +116,20 @@ Result<Client::ObjectPtr> Client::Get(const Kind& kind, const ObjectKey& key, st
   return SendForObject("get", kind, std::move(request), std::move(stop));
 }
 
+std::string ListPath(const Kind& kind, std::string_view ns, const ListOptions& options) {
+  return Query(CollectionPath(kind, ns))
+      .Add("labelSelector", options.label_selector)
+      .Add("fieldSelector", options.field_selector)
+      .Add("resourceVersion", options.resource_version)
+      .Add("continue", options.continue_token)
+      .Add("limit", options.limit > 0 ? std::to_string(options.limit) : "")
+      .Target();
+}
+
 Result<ObjectList> Client::List(const Kind& kind, std::string_view ns, const ListOptions& options,
                                 std::stop_token stop) {
   HttpRequest request;
-  request.target = Query(CollectionPath(kind, ns))
-                       .Add("labelSelector", options.label_selector)
-                       .Add("fieldSelector", options.field_selector)
-                       .Add("resourceVersion", options.resource_version)
-                       .Add("continue", options.continue_token)
-                       .Add("limit", options.limit > 0 ? std::to_string(options.limit) : "")
-                       .Target();
+  request.target = ListPath(kind, ns, options);
   Result<HttpResponse> response = Send("list", kind, std::move(request), std::move(stop));
   if (!response) return std::move(response).error();
   Result<DecodedList> list = DecodeObjectList(kind, response->body);

@@ -14,4 +14,8 @@ namespace kube {
 std::string CollectionPath(const Kind& kind, std::string_view ns);
 std::string ObjectPath(const Kind& kind, const ObjectKey& key, std::string_view subresource = {});
 
+struct ListOptions;
+// The path of a list, with its query.
+std::string ListPath(const Kind& kind, std::string_view ns, const ListOptions& options);
+
 }  // namespace kube

@@ -89,6 +89,10 @@ std::vector<TrialConfig> WithOneOnTwoNodes(const api::TrialJobSpec& spec, const 
 
 }  // namespace
 
+int FewestNodes(const std::map<std::string, TypeNodes>& nodes, const std::string& gpu_type, int gpus) {
+  return FewestNodes(gpus, PerNode(nodes, gpu_type));
+}
+
 bool IsUnasked(const api::TrialSpace& space, const TrialConfig& config) {
   return config.min_nodes > 0 && space.placements.empty() && space.node_counts.empty();
 }
@@ -97,7 +101,7 @@ int PodsOf(const TrialConfig& config, const Workload& workload, const std::map<s
   if (!workload.is_pod || workload.is_on_one_node) return 0;
   if (config.min_nodes > 0) return config.min_nodes;
   int fewest = 0;  // That could be equal, whether nodes have room for them or not.
-  for (int pods = FewestNodes(config.gpus, PerNode(nodes, config.gpu_type)); pods <= config.gpus; ++pods) {
+  for (int pods = FewestNodes(nodes, config.gpu_type, config.gpus); pods <= config.gpus; ++pods) {
     if (config.gpus % pods != 0) continue;
     if (HaveRoom(nodes, config.gpu_type, pods, config.gpus / pods)) return pods;
     if (fewest == 0) fewest = pods;

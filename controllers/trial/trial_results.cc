@@ -11,6 +11,7 @@
 #include "controllers/throughput/curve.h"
 #include "controllers/throughput/throughput_fit.h"
 #include "controllers/trial/trial_scope.h"
+#include "controllers/trial/trial_space.h"
 
 namespace grus {
 namespace {
@@ -46,15 +47,9 @@ double Factor(const Batch& batch, int batch_size, api::ThroughputUnit unit) {
   return counts_samples && batch_size > 0 ? 1 : 1 / batch.size;
 }
 
-int NodesFor(const TrialView& view, const std::string& gpu_type, int gpus) {
-  const auto found = view.nodes.find(gpu_type);
-  const int each = found != view.nodes.end() ? found->second.gpus_per_node : 0;
-  return each > 0 ? (gpus - 1) / each + 1 : 1;
-}
-
 // Those that it ran on, else as few as can hold it.
 int NodesOf(const TrialView& view, const api::TrialConfig& config) {
-  return config.nodes > 0 ? config.nodes : NodesFor(view, config.gpu_type, config.gpus);
+  return config.nodes > 0 ? config.nodes : FewestNodes(view.nodes, config.gpu_type, config.gpus);
 }
 
 struct MeasuredSize {
@@ -109,7 +104,7 @@ std::vector<CurveSize> SizesFor(const TrialView& view, const std::string& gpu_ty
   for (int n = per_worker; n <= most; n = n > most / 2 ? most + 1 : 2 * n) counts.insert(n);
   if (most % per_worker == 0) counts.insert(most);
   for (auto it = counts.begin(); it != counts.end() && nodes_of.size() < kMaxSizes; ++it) {
-    nodes_of.emplace(*it, NodesFor(view, gpu_type, *it));
+    nodes_of.emplace(*it, FewestNodes(view.nodes, gpu_type, *it));
   }
   std::vector<CurveSize> sizes;
   for (const auto& [gpus, nodes] : nodes_of) sizes.push_back({nodes, gpus});

@@ -47,6 +47,9 @@ kube::Result<std::vector<api::TrialConfig>> PlacedConfigs(const api::TrialJobSpe
                                                           std::vector<api::TrialConfig> configs,
                                                           const std::vector<api::Trial>& trials = {});
 
+// As few nodes of the type as could hold so many GPUs; 1 if none is known.
+int FewestNodes(const std::map<std::string, TypeNodes>& nodes, const std::string& gpu_type, int gpus);
+
 // Whether it is one of those on two nodes that nobody asked for.
 bool IsUnasked(const api::TrialSpace& space, const api::TrialConfig& config);
 
