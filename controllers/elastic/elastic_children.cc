@@ -52,11 +52,19 @@ Json WritableMount(const char* name, const char* path) {
 
 constexpr char kPodIndexLabel[] = "apps.kubernetes.io/pod-index";
 
-constexpr char kPrivateKeyFile[] = "id_ed25519", kPublicKeyFile[] = "authorized_keys";
+// The files of the job's Secret. Workers and launcher have only what each needs: they run code of different trust when
+// a dependency is compromised.
+constexpr char kLoginKey[] = "id_ed25519", kLoginPublicKey[] = "authorized_keys", kHostKey[] = "host_key",
+               kHostPublicKey[] = "known_hosts", kWorkerScript[] = "worker.sh", kPreStopScript[] = "pre_stop.sh",
+               kLauncherScript[] = "launcher.sh", kHorovodPatch[] = "sitecustomize.py";
+constexpr const char* kFilesOfWorkers[] = {kHostKey, kLoginPublicKey, kWorkerScript, kPreStopScript, kHorovodPatch};
+constexpr const char* kFilesOfLauncher[] = {kLoginKey, kHostPublicKey, kLauncherScript, kHorovodPatch};
+
+Json FileItem(const char* name) { return Json::MakeObject({{"key", name}, {"path", name}}); }
 
 // What the launcher and the workers have in common.
 OurContainer MakeContainer(const ElasticHorovodJob& job, const char* name, const std::string& image,
-                           std::vector<std::string> command) {
+                           std::vector<std::string> command, std::span<const char* const> files) {
   OurContainer container;
   container.name = name;
   container.image = image;
@@ -69,8 +77,9 @@ OurContainer MakeContainer(const ElasticHorovodJob& job, const char* name, const
   for (const Json& volume : job.spec.volumes) container.volumes.Append(volume);
   container.volume_mounts.Append(Mount(kJobVolume, kJobFolder));
   container.volume_mounts.Append(WritableMount("grus-scratch", kScratchFolder));
-  // 0440 so that a user other than root can read it through fsGroup; the scripts make private copies of the key.
-  const Json secret = Json::MakeObject({{"secretName", SecretName(job)}, {"defaultMode", 0440}});
+  // 0444 so that the image's user can read it, whoever that is; the scripts make private copies of the keys.
+  Json secret = Json::MakeObject({{"secretName", SecretName(job)}, {"defaultMode", 0444}});
+  for (const char* file : files) secret["items"].Append(FileItem(file));
   container.volumes.Append(Json::MakeObject({{"name", kJobVolume}, {"secret", secret}}));
   container.volumes.Append(EmptyDir("grus-scratch"));
   // Why it ended, for the job's message.
@@ -87,7 +96,8 @@ int PreStopSeconds(const ElasticHorovodJob& job) {
 }
 
 Json WorkerTemplate(const ElasticHorovodJob& job, Gang gang) {
-  OurContainer worker = MakeContainer(job, "worker", job.spec.workers.image, {"/bin/sh", "/etc/grus/job/worker.sh"});
+  OurContainer worker =
+      MakeContainer(job, "worker", job.spec.workers.image, {"/bin/sh", "/etc/grus/job/worker.sh"}, kFilesOfWorkers);
   worker.devices = DevicesOf(job.spec.workers);
   worker.port = kSshPort;
   // The default of 64 MiB is too little for the memory that Python's data loaders and NCCL share.
@@ -158,28 +168,21 @@ Json MakeService(const ElasticHorovodJob& job) {
   return service;
 }
 
-Json MakeSecret(const ElasticHorovodJob& job, const SshKey& key) {
+Json MakeSecret(const ElasticHorovodJob& job, const JobKeys& keys) {
   Json secret = Head(job, "v1", "Secret", SecretName(job), nullptr);
   secret["immutable"] = true;
   const std::pair<const char*, std::string> files[] = {
-      {kPrivateKeyFile, key.private_key},  {kPublicKeyFile, key.public_key + "\n"}, {"worker.sh", WorkerScript()},
-      {"pre_stop.sh", PreStopScript()},    {"launcher.sh", LauncherScript()},       {kDiscoveryFile, DiscoveryScript()},
-      {"sitecustomize.py", HorovodPatch()}};
+      {kLoginKey, keys.login.private_key},
+      {kLoginPublicKey, keys.login.public_key + "\n"},
+      {kHostKey, keys.host.private_key},
+      {kHostPublicKey, std::string(kHostAlias) + " " + keys.host.public_key + "\n"},
+      {kWorkerScript, WorkerScript()},
+      {kPreStopScript, PreStopScript()},
+      {kLauncherScript, LauncherScript()},
+      {kDiscoveryFile, DiscoveryScript()},
+      {kHorovodPatch, HorovodPatch()}};
   for (const auto& [name, text] : files) secret["data"][name] = kube::EncodeBase64(text);
   return secret;
-}
-
-std::optional<SshKey> KeyIn(const kube::Secret& secret) {
-  const auto file = [&](const char* name) -> std::string {
-    const auto it = secret.data.find(name);
-    if (it == secret.data.end()) return {};
-    auto text = kube::DecodeBase64(it->second);
-    return text ? *std::move(text) : std::string();
-  };
-  SshKey key{file(kPrivateKeyFile), file(kPublicKeyFile)};
-  if (key.private_key.empty() || key.public_key.empty()) return std::nullopt;
-  if (key.public_key.back() == '\n') key.public_key.pop_back();
-  return key;
 }
 
 Json MakeHosts(const ElasticHorovodJob& job, const HostList& list) {
@@ -220,16 +223,16 @@ Json MakeWorker(const ElasticHorovodJob& job, int ordinal, Gang gang) {
 }
 
 Json MakeLauncher(const ElasticHorovodJob& job) {
-  OurContainer launcher = MakeContainer(job, "launcher", job.spec.launcher.image,
-                                        {"/bin/sh", "-c", LauncherCommand(job.spec, SizesOf(job.spec))});
+  OurContainer launcher =
+      MakeContainer(job, "launcher", job.spec.launcher.image,
+                    {"/bin/sh", "-c", LauncherCommand(job.spec, SizesOf(job.spec))}, kFilesOfLauncher);
   launcher.volume_mounts.Append(Mount("grus-hosts", kHostsFolder));
   // The launcher gets the host list twice: mounted, and in its own annotation, which the kubelet delivers at once.
   const auto file_of = [](const char* path, const std::string& annotation) {
     const Json field = Json::MakeObject({{"fieldPath", "metadata.annotations['" + annotation + "']"}});
     return Json::MakeObject({{"path", path}, {"fieldRef", field}});
   };
-  // The script is mounted here too, because it must be executable.
-  const Json script = Json::MakeObject({{"key", kDiscoveryFile}, {"path", kDiscoveryFile}});
+  // The script is mounted here, because it must be executable.
   Json& projected = launcher.volumes.Append(Json::MakeObject({{"name", "grus-hosts"}}))["projected"];
   projected["defaultMode"] = 0555;
   Json& sources = projected["sources"];
@@ -239,7 +242,7 @@ Json MakeLauncher(const ElasticHorovodJob& job) {
   annotations.Append(file_of("preemption-deadline", kPreemptionDeadlineAnnotation));
   Json& secret = sources.Append({})["secret"];
   secret["name"] = SecretName(job);
-  secret["items"].Append(script);
+  secret["items"].Append(FileItem(kDiscoveryFile));
   Json pod =
       OverlayTemplate(job.spec.launcher.pod_template, launcher, Labels(job, "launcher"), job.spec.priority_class_name);
   if (pod.is_object() && (pod["spec"].is_null() || pod["spec"].is_object())) pod["spec"]["restartPolicy"] = "Never";

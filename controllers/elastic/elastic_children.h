@@ -26,8 +26,8 @@ inline constexpr char kJobVolume[] = "grus-job";  // The volume of that Secret i
 inline constexpr char kDiscoveryFile[] = "discover_hosts.sh";
 
 kube::Json MakeService(const api::ElasticHorovodJob& job);
-kube::Json MakeSecret(const api::ElasticHorovodJob& job, const SshKey& key);  // With the scripts of its pods.
-std::optional<SshKey> KeyIn(const kube::Secret& secret);
+// Its ssh keys and the scripts of its pods.
+kube::Json MakeSecret(const api::ElasticHorovodJob& job, const JobKeys& keys);
 kube::Json MakeHosts(const api::ElasticHorovodJob& job, const HostList& list);
 kube::Json MakeWorker(const api::ElasticHorovodJob& job, int ordinal, Gang gang);  // A pod.
 kube::Json MakeLauncher(const api::ElasticHorovodJob& job);

@@ -110,6 +110,7 @@ ElasticPlanning::Pods ElasticPlanning::PodsOf(View& view) {
   view.foreign_gate = pods.worker.foreign_gate;
   for (const JobPod* pod : {&pods.launcher, &pods.worker}) {
     if (pod->refusal) view.pod_refusal = pod->refusal->message();
+    view.fills_pod_security |= pod->needs_filling;
   }
   VolumeLimits volumes = account_.VolumesOf(*pods.worker.pod), of_launcher = account_.VolumesOf(*pods.launcher.pod);
   pods.problem = volumes.problem.empty() ? of_launcher.problem : volumes.problem;

@@ -66,12 +66,13 @@ struct View {
   bool has_stray_launcher = false;  // A launcher's pod has not ended, and belongs to no Job that we see.
   std::shared_ptr<const api::WorkloadProfile> measured;  // What spec.profile means; null: there is none.
   std::optional<api::JobProfile> profile;                // Of it.
-  int failed_tries = 0;           // Starts and growths in a row for which the scheduler found no nodes.
-  bool has_unknown_pods = false;  // The API server could not say what the pods will be.
-  std::string pod_refusal;        // Why the API server refuses such pods; empty: it does not.
-  std::string pod_changes;        // What a worker asks for, if the API server changes what its template says: "cpu 40".
-  std::string foreign_gate;       // With which the API server will make the workers: another controller's. Empty: none.
-  std::string why_no_room;        // Why a start waits: WhyNoRoom(), or the problem of its volumes or devices.
+  int failed_tries = 0;             // Starts and growths in a row for which the scheduler found no nodes.
+  bool has_unknown_pods = false;    // The API server could not say what the pods will be.
+  std::string pod_refusal;          // Why the API server refuses such pods; empty: it does not.
+  bool fills_pod_security = false;  // The API server takes the pods only with FillPodSecurity(), or took one so.
+  std::string pod_changes;   // What a worker asks for, if the API server changes what its template says: "cpu 40".
+  std::string foreign_gate;  // With which the API server will make the workers: another controller's. Empty: none.
+  std::string why_no_room;   // Why a start waits: WhyNoRoom(), or the problem of its volumes or devices.
   LauncherLacks launcher_lacks = LauncherLacks::kNothing;
   Room room;                                  // For workers beyond those granted, without the places of others.
   bool makes_gangs = false;                   // Workers that start become members of a PodGroup.

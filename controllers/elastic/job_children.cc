@@ -11,6 +11,7 @@
 #include "controllers/elastic/refusals.h"
 #include "controllers/elastic/scripts.h"
 #include "controllers/frame/look_for.h"
+#include "controllers/policy/pod_security.h"
 #include "controllers/policy/yield_words.h"
 
 namespace grus {
@@ -38,11 +39,6 @@ std::shared_ptr<const T> OwnedChild(const kube::Informer* cache, const ElasticHo
                                     const std::string& name) {
   auto child = cache ? cache->Get<T>({job.metadata.ns, name}) : nullptr;
   return child && IsControlledBy(*child, &job) ? child : nullptr;
-}
-
-// Launchers that an older grus made do not mount the Secret with the scripts.
-bool HasScripts(const kube::Job& launcher) {
-  return HasItem(launcher.spec_json.At({"template", "spec", "volumes"}), "name", kJobVolume);
 }
 
 template <typename T>
@@ -116,29 +112,19 @@ Status JobChildren::WriteLauncher(const JobPass& pass) {
   return WriteJob(pass);
 }
 
-// The Secret is made before the first worker and deleted before the last, so that a worker shows that there was one. We
-// do not watch Secrets, so grus needs no permission to list them.
+// grus may create Secrets and do nothing else with them: the one of the name is there, or is made, and goes with the
+// job. It is made before the first worker, so that a worker shows that there was one.
 Status JobChildren::WriteSecret(const JobPass& pass) {
   const ElasticHorovodJob& job = *pass.view.job;
-  const View& view = pass.view;
-  if (!pass.plan.workers) {
-    if (view.granted() == 0 && view.alive() == 0) return {};
-    const ObjectKey secret{job.metadata.ns, SecretName(job)};
-    Status gone = client_.Delete(KindOf<kube::Secret>(), secret);
-    const bool is_gone = gone || gone.error().code() == ErrorCode::kNotFound;
-    return is_gone ? Status() : std::move(gone).error().with("delete Secret " + secret.ToString());
+  if (!pass.plan.workers) return {};
+  if (pass.view.alive() > 0 ? !pass.plan.check_secret : pass.plan.missing == 0) return {};
+  if (HasStarted(job)) {
+    if (Status confirmed = pass.writer.ConfirmOwner(); !confirmed) return confirmed;
   }
-  const bool has_workers = view.alive() > 0;
-  if (has_workers ? !pass.plan.check_secret : pass.plan.missing == 0) return {};
-  if (has_workers) {
-    const auto live = LookFor<kube::Secret>(client_, {job.metadata.ns, SecretName(job)});
-    if (!live) return live.error();
-    if (*live) return {};
-  }
-  const Result<SshKey> key = MakeSshKey(job.metadata.Key().ToString());
-  if (!key) return key.error();
-  return pass.writer.CreateOrTake(
-      KindOf<kube::Secret>(), [&](bool) { return MakeSecret(job, *key); }, HasStarted(job));
+  const Result<JobKeys> keys = MakeJobKeys(job.metadata.Key().ToString());
+  if (!keys) return keys.error();
+  Status made = pass.writer.Create(KindOf<kube::Secret>(), MakeSecret(job, *keys));
+  return made || made.error().code() == ErrorCode::kAlreadyExists ? Status() : std::move(made);
 }
 
 Status JobChildren::MakeWorkers(const JobPass& pass) {
@@ -157,6 +143,7 @@ Status JobChildren::MakeWorkers(const JobPass& pass) {
     const auto make = [&](bool is_there) {
       Json pod = MakeWorker(job, ordinal, pass.plan.workers->gang);
       if (made_workers < nodes.size()) PreferNode(pod["spec"], nodes[made_workers]);
+      if (pass.view.fills_pod_security) FillPodSecurity(pod);
       if (is_there) pod.Erase("spec");  // It has only lost our labels.
       return pod;
     };
@@ -245,21 +232,13 @@ Status JobChildren::Bury(const std::string& name, const JobPass& pass) {
 
 Status JobChildren::WriteHosts(const JobPass& pass) {
   const ElasticHorovodJob& job = *pass.view.job;
-  const kube::ConfigMap* const live = pass.children.hosts.get();
   const std::optional<HostList>& list = pass.plan.hosts;
   WantedChild child = ChildOf(pass, pass.children.hosts);
   if (!list) return pass.writer.Bring(child);
 
   child.has_changed = !pass.view.hosts || pass.view.hosts->revision != list->revision;
-  child.make = [&](bool) {
-    Json wanted = MakeHosts(job, *list);
-    if (!pass.children.launcher || HasScripts(*pass.children.launcher)) return wanted;
-    // The launcher comes from an older grus, and looks for its script here.
-    const auto script = live ? live->data.find(kDiscoveryFile) : std::map<std::string, std::string>::const_iterator();
-    wanted["data"][kDiscoveryFile] = live && script != live->data.end() ? script->second : DiscoveryScript();
-    return wanted;
-  };
-  child.is_right = [&](const Json& wanted) { return *wanted.Find("data") == live->data_json(); };
+  child.make = [&](bool) { return MakeHosts(job, *list); };
+  child.is_right = [&](const Json& wanted) { return *wanted.Find("data") == pass.children.hosts->data_json(); };
   if (Status done = pass.writer.Bring(child); !done) return done;
 
   for (const LauncherPod* pod : pass.plan.push_hosts_to) {
@@ -324,6 +303,7 @@ Status JobChildren::WriteJob(const JobPass& pass) {
   }
   child.make = [&](bool is_there) {
     Json wanted = MakeLauncher(job);
+    if (pass.view.fills_pod_security) FillPodSecurity(wanted["spec"]["template"]);
     if (!is_there) return wanted;
     // A Job's template cannot be changed: a new launcherSpec counts from the next start on.
     wanted["spec"].Erase("template");

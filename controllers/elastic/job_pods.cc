@@ -10,6 +10,7 @@
 #include "controllers/elastic/elastic_children.h"
 #include "controllers/elastic/refusals.h"
 #include "controllers/policy/cluster_objects.h"
+#include "controllers/policy/pod_security.h"
 #include "controllers/policy/pod_trouble.h"
 
 namespace grus {
@@ -75,12 +76,17 @@ Duration JobPods::AgeLeft(const Answer& answer) const {
   return (answer.refusal ? kSoon : kAskAgain) - (clock_.Now() - *answer.when);
 }
 
-JobPods::Answer JobPods::AnswerTo(const Json& pod, const std::string& ns, std::stop_token stop) const {
+JobPods::Answer JobPods::AnswerTo(Json pod, const std::string& ns, std::stop_token stop) const {
   kube::WriteOptions options;
   options.dry_run = true;
   options.timeout = kPatience;
-  auto created = client_.Create(kube::KindOf<kube::Pod>(), ns, pod, options, stop);
   Answer answer;
+  auto created = client_.Create(kube::KindOf<kube::Pod>(), ns, pod, options, stop);
+  if (!created && IsRefusedAsUnrestricted(created.error())) {
+    FillPodSecurity(pod);
+    answer.is_filled = true;
+    created = client_.Create(kube::KindOf<kube::Pod>(), ns, pod, options, stop);
+  }
   answer.when = clock_.Now();
   if (created) answer.pod = std::static_pointer_cast<const kube::Pod>(*created);
   else answer.refusal = std::move(created).error();
@@ -117,9 +123,9 @@ void JobPods::Ask(const ElasticHorovodJob& job, std::stop_token stop) {
     ++in_flight;
   }
   // False: the API server cannot answer now, whatever it is asked.
-  const auto ask = [&](const Json& pod, Answer& answer) {
+  const auto ask = [&](Json pod, Answer& answer) {
     const kube::TimePoint asked = clock_.Now();
-    Answer fresh = AnswerTo(pod, ns, stop);
+    Answer fresh = AnswerTo(std::move(pod), ns, stop);
     const bool can_answer = !fresh.refusal || IsFinal(*fresh.refusal);
     std::lock_guard lock(mutex_);
     NoteLocked(ns, fresh);
@@ -168,6 +174,7 @@ JobPod JobPods::PodLocked(const std::string& ns, Made& made, const Answer& answe
   result.foreign_gate = ForeignGateOf(answer.pod ? *answer.pod : *made.stated);
   result.is_known = made.made || answer.refusals >= kFirmRefusals;
   result.refusal = answer.refusal;
+  result.needs_filling = answer.is_filled;
   const kube::TimePoint now = clock_.Now();
   const auto silence = silences_.find(ns);
   if (silence != silences_.end() && silence->second.until > now) {

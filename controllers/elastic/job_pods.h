@@ -23,6 +23,7 @@ namespace grus {
 struct JobPod {
   std::shared_ptr<const kube::Pod> pod;      // Without a name.
   bool is_changed = false;                   // The API server changes what the pod needs of a node.
+  bool needs_filling = false;                // The API server takes it only with FillPodSecurity().
   bool is_known = false;                     // False: the API server has not judged the template yet.
   std::string foreign_gate;                  // Of another controller, with which it will be made; empty: none.
   std::optional<kube::Error> refusal = {};   // Of the last dry-run create.
@@ -47,7 +48,8 @@ class JobPods {
     std::optional<kube::TimePoint> when = {};
     std::shared_ptr<const kube::Pod> pod = {};  // Null: none yet. A refusal keeps the last one.
     std::optional<kube::Error> refusal = {};
-    int refusals = 0;  // Final ones in a row.
+    int refusals = 0;        // Final ones in a row.
+    bool is_filled = false;  // It is about the pod with FillPodSecurity().
   };
   // Shared by all jobs whose pods are made alike.
   struct Question {
@@ -77,7 +79,7 @@ class JobPods {
     kube::Duration pause{};
   };
 
-  Answer AnswerTo(const kube::Json& pod, const std::string& ns, std::stop_token stop) const;
+  Answer AnswerTo(kube::Json pod, const std::string& ns, std::stop_token stop) const;
   kube::Duration AgeLeft(const Answer& answer) const;  // Until the next question; zero or less: ask now.
   void NoteLocked(const std::string& ns, const Answer& fresh);
 

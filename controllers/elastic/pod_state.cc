@@ -8,6 +8,7 @@
 
 #include "controllers/elastic/host_list.h"
 #include "controllers/policy/decimal.h"
+#include "controllers/policy/pod_security.h"
 #include "controllers/policy/pod_trouble.h"
 #include "controllers/policy/yield_words.h"
 #include "crds/types/pod_group.h"
@@ -57,6 +58,7 @@ Worker ReadWorker(const kube::Pod& pod, int ordinal, bool has_node) {
   worker.node = pod.spec.node_name.view();
   worker.resource_version = pod.metadata.resource_version;
   worker.gang = GangOf(pod);
+  worker.has_filled_security = !pod.metadata.Annotation(kPodSecurityAnnotation).empty();
   worker.created = pod.metadata.creation_timestamp;
   worker.leaves_by = pod.metadata.deletion_timestamp;
   if (pod.spec.scheduling_gates.empty()) {  // Of the gang, or one that another controller may keep for long.

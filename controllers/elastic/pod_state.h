@@ -53,6 +53,7 @@ struct Worker : PodState {
   std::optional<kube::Time> silent_since;   // Its container has run since then, and its ssh server does not answer.
   bool is_gated = false;                    // By the gang's gate.
   std::string foreign_gate;                 // Another controller's: it cannot start whatever we do. Empty: none.
+  bool has_filled_security = false;         // By FillPodSecurity().
   bool has_started = false;                 // Its node has reported a running container.
   bool is_let_go() const { return !is_gated && foreign_gate.empty(); }  // The scheduler may have it.
   // Horovod may use it.

@@ -30,7 +30,7 @@ mkdir -p /tmp/grus/sessions
 chmod 755 /run/sshd 2>/dev/null || mkdir -p /run/sshd 2>/dev/null || true
 )sh" + std::string(kTempFolder) +
          R"sh(umask >/tmp/grus/umask
-(umask 077; export -p >/tmp/grus/environment; cp /etc/grus/job/id_ed25519 /tmp/grus/host_key)
+(umask 077; export -p >/tmp/grus/environment; cp /etc/grus/job/host_key /tmp/grus/host_key)
 cat >/tmp/grus/session <<'EOF'
 shell=${SHELL:-/bin/sh}
 : >"/tmp/grus/sessions/$$"
@@ -82,8 +82,9 @@ std::string LauncherCommand(const api::ElasticHorovodJobSpec& spec, const Sizes&
 
 std::string LauncherScript() {
   const std::string ssh = " -p " + std::to_string(kSshPort) + " -i /tmp/grus/id_ed25519";
-  // ssh: without keep-alives, ssh notices a vanished node only after two hours. Each session leaves a file named after
-  //   its process, for the discovery script.
+  // ssh: of two equal options the first counts, so horovodrun's StrictHostKeyChecking=no does not. Without keep-alives,
+  //   it notices a vanished node only after two hours. Each session leaves a file named after its process, for the
+  //   discovery script.
   //   The first login leaves the file "connected": without it, no worker was lost.
   // At the end: if all workers are gone, or were exchanged for others, nobody has the training's state.
   return R"sh(mkdir -p /tmp/grus && (umask 077; cp /etc/grus/job/id_ed25519 /tmp/grus/id_ed25519) || exit 1
@@ -94,7 +95,10 @@ for word; do
   case \$word in *[!0-9.]*) ;; *.*.*.*) mkdir -p /tmp/grus/sessions/\$word; : >/tmp/grus/sessions/\$word/\$\$ ;; esac
 done
 exec $(command -v ssh || echo ssh) -o ServerAliveInterval=5 -o ServerAliveCountMax=3 -o ConnectTimeout=10 \
-  -o PermitLocalCommand=yes -o 'LocalCommand=: >/tmp/grus/connected' "\$@"
+  -o HostKeyAlias=)sh" +
+         std::string(kHostAlias) +
+         R"sh( -o UserKnownHostsFile=/etc/grus/job/known_hosts -o GlobalKnownHostsFile=/dev/null \
+  -o StrictHostKeyChecking=yes -o PermitLocalCommand=yes -o 'LocalCommand=: >/tmp/grus/connected' "\$@"
 EOF
 export PATH="/tmp/grus/bin:$PATH"
 training= stopped=
@@ -119,7 +123,7 @@ kill "$watch" 2>/dev/null
 if [ "$code" -eq 0 ] || [ -n "$stopped" ] || [ ! -s /tmp/grus/hosts ]; then exit "$code"; fi
 while read -r host; do
   (ssh -n)sh" +
-         ssh + R"sh( -o BatchMode=yes -o StrictHostKeyChecking=no -o ConnectTimeout=5 -- \
+         ssh + R"sh( -o BatchMode=yes -o ConnectTimeout=5 -- \
     "${host%%:*}" true \
     >/dev/null 2>&1 && : >/tmp/grus/reached) &
 done </tmp/grus/hosts

@@ -11,6 +11,7 @@ namespace grus {
 
 inline constexpr int kSshPort = 2222;                  // Above 1024: the ssh server needs no privilege.
 inline constexpr char kJobFolder[] = "/etc/grus/job";  // The job's Secret: its ssh key, these scripts.
+inline constexpr char kHostAlias[] = "grus-worker";    // The name of all workers in the launcher's known_hosts.
 inline constexpr char kHostsFolder[] = "/etc/grus/hosts";
 
 // Where a job's containers write; an emptyDir, so that the root file system may be read-only.

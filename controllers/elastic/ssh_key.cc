@@ -79,4 +79,11 @@ kube::Result<SshKey> MakeSshKey(const std::string& comment) {
                 std::string(kType) + " " + kube::EncodeBase64(PublicBlob(pub)) + " " + comment};
 }
 
+kube::Result<JobKeys> MakeJobKeys(const std::string& comment) {
+  kube::Result<SshKey> login = MakeSshKey(comment), host = MakeSshKey(comment);
+  if (!login) return std::move(login).error();
+  if (!host) return std::move(host).error();
+  return JobKeys{*std::move(login), *std::move(host)};
+}
+
 }  // namespace grus

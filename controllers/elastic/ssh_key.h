@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An ed25519 key pair for one job, in the formats that OpenSSH reads.
+// The ed25519 key pairs of one job, in the formats that OpenSSH reads.
 #pragma once
 
 #include <string>
@@ -15,5 +15,12 @@ struct SshKey {
 
 // Uses the operating system's random source. `comment` goes into both keys.
 kube::Result<SshKey> MakeSshKey(const std::string& comment);
+
+// Two pairs: what a worker holds is no way into another worker, and the launcher knows its workers from others.
+struct JobKeys {
+  SshKey login;  // The launcher's; workers have its public half.
+  SshKey host;   // The workers'; the launcher has its public half.
+};
+kube::Result<JobKeys> MakeJobKeys(const std::string& comment);
 
 }  // namespace grus

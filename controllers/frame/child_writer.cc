@@ -105,8 +105,7 @@ Status ChildWriter::CreateOrTake(const kube::Kind& kind, const std::function<Jso
     if (metadata.is_being_deleted()) {
       return With(Error(ErrorCode::kConflict, "the previous one is still being deleted"), "create", kind, name);
     }
-    // An immutable Secret has nothing to restore; other children may have lost the label by which our caches find them.
-    if (child.Find("immutable")) return {};
+    // It may have lost the label by which our caches find it.
     const Json wanted = make(true);
     if (wanted.Find("spec") || wanted.Find("data")) return Restore(kind, std::string(metadata.uid), wanted);
     // Nothing of it can be changed but what makes it ours, beside what others have added.

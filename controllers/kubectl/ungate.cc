@@ -25,7 +25,7 @@ constexpr int kPage = 500;
 GatedPod Read(const kube::Pod& pod) {
   GatedPod gated{pod.metadata.Key(), std::string(pod.metadata.uid), {}, {}, {}};
   for (const kube::PodSchedulingGate& gate : pod.spec.scheduling_gates) {
-    if (gate.name == api::kGangGate || gate.name == api::kParkGate) gated.gates.emplace_back(gate.name);
+    if (gate.name == api::kGangGate) gated.gates.emplace_back(gate.name);
     else gated.has_foreign_gate = true;
   }
   for (const char* label : {api::kPodGroupLabel, api::kLegacyPodGroupLabel}) {

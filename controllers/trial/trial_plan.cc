@@ -229,7 +229,7 @@ void Planner::StartTrials() {
     if (!IsActive(trial.phase)) continue;
     if (run.child && !run.child->is_ours) refused_ = TakenName(trial.name, *run.child);
     if (run.start_refused) refused_ = run.start_refused;
-    if (run.child || run.pods.all > 0 || run.start_refused) continue;
+    if (run.child || run.pods.all > 0 || run.is_start_held) continue;
     if (!StartOne(trial, left, true)) --busy;
   }
   for (Trial& trial : status_.trials) {

@@ -58,7 +58,9 @@ TrialRun TrialRuns::RunOf(const TrialJob& job, const std::string& trial, Memory&
   } else {
     kept.refused_since.reset();
   }
-  if (clock_.Now() < kept.start_refused_until) run.start_refused = kept.start_refused;
+  if (run.child && !run.child->lacks_peers) kept.start_refused.reset();
+  run.start_refused = kept.start_refused;
+  run.is_start_held = run.start_refused && clock_.Now() < kept.start_refused_until;
   // A single refusal may be a transient failure of an admission check.
   refusals_.With(job.metadata, [&](const Refusals& refusals) {
     const auto found = refusals.find(trial);

@@ -52,7 +52,7 @@ class TrialRuns {
   void NoteStart(const api::TrialJob& job, const std::string& trial);
   // The API server refused a child that was made from this spec.
   void NoteRefusal(const api::TrialJob& job, const std::string& trial, const std::string& message);
-  // A part of the trial, besides its child, could not be made. It is tried again after kRefusedRetry.
+  // The trial, or a part of it, could not be made. It is tried again after kRefusedRetry.
   void NoteStartRefused(const api::TrialJob& job, const std::string& trial, StartRefusal why);
   // REQUIRES: the status says what the trials of the view have held.
   void ForgetFreed(const TrialView& view);

@@ -100,7 +100,8 @@ struct TrialRun {
   std::int64_t held_spent_before = 0;         // Of the same try.
   std::optional<kube::Duration> held_for;     // Set once it holds no GPUs: for how long it did, by its pods.
   std::string refusal;                        // Why the API server refuses its job; empty: it does not.
-  std::optional<StartRefusal> start_refused;  // A part of it could not be made; it is not started again for a while.
+  std::optional<StartRefusal> start_refused;  // The last start: a part of it could not be made.
+  bool is_start_held = false;                 // It is not started again yet.
 };
 
 // An earlier measurement, which need not be repeated.

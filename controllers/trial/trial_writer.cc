@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "controllers/trial/trial_writer.h"
 
+#include "controllers/policy/pod_security.h"
+
 namespace grus {
 namespace {
 
@@ -11,6 +13,14 @@ using kube::Json;
 using kube::KindOf;
 using kube::ObjectKey;
 using kube::Status;
+
+// Creates it; a pod that leaves open what the namespace demands gets it filled in.
+Status CreateAllowed(ChildWriter& writer, const kube::Kind& kind, Json object, std::string* uid = nullptr) {
+  Status made = writer.Create(kind, object, uid);
+  if (made || !IsRefusedAsUnrestricted(made.error())) return made;
+  FillPodSecurity(object);
+  return writer.Create(kind, object, uid);
+}
 
 }  // namespace
 
@@ -74,10 +84,10 @@ Status TrialWriter::Start(const TrialView& view, const TrialStart& start, ChildW
   objects.Read(job, start.name, nullptr, there);
   if (there.child || there.pods.all > 0) return {};
   std::string uid;
-  Status made = writer.Create(objects.kind(), objects.Make(job, *view.workload, start), &uid);
+  Status made = CreateAllowed(writer, objects.kind(), objects.Make(job, *view.workload, start), &uid);
   if (made) {
     for (const TrialPart& part : objects.MakeRest(job, *view.workload, start, uid)) {
-      made = writer.Create(part.kind, part.object);
+      made = CreateAllowed(writer, part.kind, part.object);
       if (made) continue;
       // The next pass deletes the child, which cannot start without it; without a pause that would go on for ever.
       const bool is_taken = made.error().code() == ErrorCode::kAlreadyExists;
@@ -96,6 +106,9 @@ Status TrialWriter::Start(const TrialView& view, const TrialStart& start, ChildW
   }
   switch (made.error().code()) {
     case ErrorCode::kAlreadyExists: return {};  // The next pass sees whose it is.
+    case ErrorCode::kForbidden:
+      runs_.NoteStartRefused(job, start.name, {api::TrialJobReason::kNotPermitted, made.error().message()});
+      return {};
     case ErrorCode::kInvalid:
     case ErrorCode::kInvalidArgument: runs_.NoteRefusal(job, start.name, made.error().message()); return {};
     default: return made;

@@ -19,9 +19,6 @@
 
 namespace api {
 
-// The scheduling gate with which an older grus kept the ordinals of workers that were not to run.
-inline constexpr char kParkGate[] = "ai.centauruscloud.io/parked";
-
 struct LauncherSpec {
   std::string image;
   std::vector<std::string> python_command;

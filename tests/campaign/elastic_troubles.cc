@@ -201,16 +201,29 @@ ElasticStory PodsRefused() {
   return {.name = "pods-refused",
           .prepare =
               [](World& world) {
-                Refuse(world, "restricted");
-                Cluster(2, 8, kFour)(world);
+                Refuse(world, "baseline");
+                Cluster(2, 8, R"({"workersSpec":{"minReplicas":2,"maxReplicas":4,
+                    "template":{"spec":{"hostPID":true}}}})")(world);
               },
           .steps = {UntilBroken(), UntilGivenBack([](World& world) { Refuse(world, ""); }), UntilTrains(4)}};
+}
+
+// What its templates leave open is filled in, also for a launcher that another process makes.
+ElasticStory RestrictedNamespace() {
+  return {.name = "restricted-namespace",
+          .prepare =
+              [](World& world) {
+                Refuse(world, "restricted");
+                Cluster(2, 8, R"({"workersSpec":{"minReplicas":2,"maxReplicas":4}})")(world);
+              },
+          .steps = {UntilTrains(4)}};
 }
 
 ElasticStory LauncherRefused() {
   return {.name = "launcher-refused",
           .prepare = Cluster(2, 8, R"({"workersSpec":{"minReplicas":2,"maxReplicas":4,
-              "template":{"metadata":{"annotations":{"grus.test/ready":"false"}}}}})"),
+              "template":{"metadata":{"annotations":{"grus.test/ready":"false"}}}},
+              "launcherSpec":{"template":{"spec":{"hostPID":true}}}})"),
           .steps = {Until(
                         "its workers run",
                         [](const World& world) {
@@ -220,7 +233,7 @@ ElasticStory LauncherRefused() {
                                  }) == 4;
                         },
                         [](World& world) {
-                          Refuse(world, "restricted");
+                          Refuse(world, "baseline");
                           KeepTakingOff(world, "grus.test/ready");
                         }),
                     UntilBroken(), UntilGivenBack([](World& world) { Refuse(world, ""); }), UntilTrains(4)},
@@ -306,19 +319,10 @@ ElasticStory LauncherFallsSilent() {
 }  // namespace
 
 std::vector<ElasticStory> ElasticTroubles() {
-  return {ImageRepaired(),
-          RegistryComesBack(),
-          LauncherCannotStart(),
-          WorkerCrashesInPlace(),
-          WorkerKeepsCrashing(),
-          AllWorkersLost(),
-          SlowDrain(),
-          PodsRefused(),
-          LauncherRefused(),
-          WorkerFallsSilent(),
-          BelowMinimumForLong(),
-          LauncherFallsSilent(),
-          NameTaken()};
+  return {ImageRepaired(),       RegistryComesBack(), LauncherCannotStart(), WorkerCrashesInPlace(),
+          WorkerKeepsCrashing(), AllWorkersLost(),    SlowDrain(),           PodsRefused(),
+          RestrictedNamespace(), LauncherRefused(),   WorkerFallsSilent(),   BelowMinimumForLong(),
+          LauncherFallsSilent(), NameTaken()};
 }
 
 }  // namespace grus::testing

@@ -36,10 +36,13 @@ TEST_F(ElasticJob, TellsInTheControllersWordsThatPodSecurityRefusesItsPods) {
                       R"({"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"restricted"}}})")
                 .status,
             200);
-  Create(R"({"workersSpec":{"minReplicas":2}})");
+  Create(R"({"workersSpec":{"minReplicas":2,"template":{"spec":{"hostPID":true}}}})");
 
   EXPECT_TRUE(Await(
-      "it is told", [&] { return IsTrue("Stalled") && Says("Ready", "violates PodSecurity"); }, seconds(20)));
+      "it is told",
+      [&] { return IsTrue("Stalled") && Says("Ready", "violates PodSecurity \"restricted:latest\": host namespaces"); },
+      seconds(20)));
+  EXPECT_FALSE(Says("Ready", "runAsNonRoot")) << "what the template leaves open is no fault of it";
   EXPECT_EQ(ReasonOf("Ready"), "PodsBroken");
 }
 

@@ -80,7 +80,8 @@ TEST_F(GangDevices, AGangThatDoesNotFitWaitsWholeAndNamesTheClassAndWhoHoldsItsD
   CreateDeviceSet(3, "two", "b");
 
   EXPECT_TRUE(Await("it says what it lacks", [&] {
-    return GroupReason("b") == "WaitingForRoom" && GroupSays("3 members need 6 " + Resource() + "; 2 of 3", "b") &&
+    return Gated("b") == 3 && GroupReason("b") == "WaitingForRoom" &&
+           GroupSays("3 members need 6 " + Resource() + "; 2 of 3", "b") &&
            GroupSays("4 of 8 " + Resource() + " are held, 4 by " + ns() + "/a", "b");
   })) << GroupMessage("b");
   EXPECT_TRUE(Stays(

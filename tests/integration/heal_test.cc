@@ -96,7 +96,7 @@ TEST_F(ElasticJob, MakesADeletedSecretAgainWhenAWorkerDoesNotStart) {
     const auto secret = world().Get<kube::Secret>(ns(), name);
     return secret && secret->metadata.uid != uid;
   }));
-  EXPECT_EQ(world().Get<kube::Secret>(ns(), name)->data.size(), 7U) << "the key pair and five scripts";
+  EXPECT_EQ(world().Get<kube::Secret>(ns(), name)->data.size(), 9U) << "two key pairs and five scripts";
 }
 
 TEST_F(ElasticJob, LeavesAChildOfOthersAloneAndGoesOnWhenItIsGone) {

@@ -15,8 +15,21 @@ std::string ManagerPath() {
   return path;
 }
 
+namespace {
+
+// With the rights that the chart gives, unless the test says otherwise.
+ManagerProcess::Variables AsChartAccount(ManagerProcess::Variables variables) {
+  const char* kubeconfig = std::getenv("GRUS_MANAGER_KUBECONFIG");
+  if (kubeconfig == nullptr) throw std::runtime_error("GRUS_MANAGER_KUBECONFIG is not set");
+  variables.emplace_back("KUBECONFIG", kubeconfig);  // The first of two equal names counts.
+  return variables;
+}
+
+}  // namespace
+
 ManagerProcess::ManagerProcess(std::vector<std::string> arguments, const Variables& variables)
-    : ChildProcess((arguments.insert(arguments.begin(), ManagerPath()), std::move(arguments)), variables) {}
+    : ChildProcess((arguments.insert(arguments.begin(), ManagerPath()), std::move(arguments)),
+                   AsChartAccount(variables)) {}
 
 Answer HttpGet(int port, const std::string& path) {
   static const kube::SystemClock clock;

@@ -146,11 +146,19 @@ TEST_F(GrusManager, CatchesUpAfterTheServerWasAway) {
 }
 
 TEST_F(GrusManager, OneOfTwoLeadsAndHandsOverWhenItStops) {
-  const std::vector<std::string> election = {"--leader-elect", "--leader-elect-namespace", ns(), "--metrics-address",
-                                             "127.0.0.1:0",    "--health-address",         "0"};
+  // The lease for which the chart gives rights.
+  const std::vector<std::string> election = {"--leader-elect",
+                                             "--leader-elect-namespace",
+                                             "grus-system",
+                                             "--leader-elect-name",
+                                             "grus",
+                                             "--metrics-address",
+                                             "127.0.0.1:0",
+                                             "--health-address",
+                                             "0"};
   const auto leads = [](ManagerProcess& process) {
     const std::string metrics = HttpGet(process.NumberAfter("metrics_port="), "/metrics").body;
-    return metrics.find("leader_election_master_status{name=\"grus-manager\"} 1") != std::string::npos;
+    return metrics.find("leader_election_master_status{name=\"grus\"} 1") != std::string::npos;
   };
   ManagerProcess first(election);
   ASSERT_TRUE(first.AwaitOutput("became leader")) << first.output();

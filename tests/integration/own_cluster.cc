@@ -21,13 +21,17 @@ OwnCluster::OwnCluster(std::string name, const std::string& flags) : name_(std::
   MustRun("kubectl --name " + name_ + " -- apply --server-side -f " + crds);
   MustRun("kubectl --name " + name_ + " -- wait --for=condition=Established --timeout=30s -f " + crds);
   const std::string kubeconfig = MustRun("kubeconfig --name " + name_);
-  const char* before = std::getenv("KUBECONFIG");
-  kubeconfig_before_ = before ? before : "";
-  setenv("KUBECONFIG", kubeconfig.c_str(), 1);
+  const std::string account =
+      kit::MustRun("'" + kit::FileOfTree("tests/charts/manager-account") + "' " + name_ + " 2>/dev/null");
+  for (const auto& [variable, value] : {std::pair("KUBECONFIG", kubeconfig), {"GRUS_MANAGER_KUBECONFIG", account}}) {
+    const char* before = std::getenv(variable);
+    before_.emplace_back(variable, before ? before : "");
+    setenv(variable, value.c_str(), 1);
+  }
 }
 
 OwnCluster::~OwnCluster() {
-  setenv("KUBECONFIG", kubeconfig_before_.c_str(), 1);
+  for (const auto& [variable, value] : before_) setenv(variable, value.c_str(), 1);
   kit::RunCommand(kit::ClusterCommand("down --name " + name_));
 }
 

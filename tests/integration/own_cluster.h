@@ -3,6 +3,8 @@
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "tests/kit/child_process.h"
 
@@ -10,7 +12,8 @@ namespace grus::testing {
 
 class OwnCluster {
  public:
-  // `flags` are those of `cluster up`. Until its end, $KUBECONFIG names this cluster. Throws if it does not come up.
+  // `flags` are those of `cluster up`. Until its end, $KUBECONFIG names this cluster, and
+  // $GRUS_MANAGER_KUBECONFIG the chart's account in it. Throws if it does not come up.
   OwnCluster(std::string name, const std::string& flags);
   ~OwnCluster();
   OwnCluster(const OwnCluster&) = delete;
@@ -22,7 +25,7 @@ class OwnCluster {
 
  private:
   const std::string name_;
-  std::string kubeconfig_before_;
+  std::vector<std::pair<const char*, std::string>> before_;  // The variables that it sets.
 };
 
 }  // namespace grus::testing

@@ -94,13 +94,15 @@ type features struct {
 	gates string // --feature-gates of API server, controller manager and scheduler.
 	apis  string // --runtime-config of the API server.
 	lease int    // Seconds of the lease by which the scheduler leads; 0: it leads without.
+	audit string // The user whose requests the API server logs.
 
 	realNode bool
 	gpus     int // Of the real node.
 }
 
 func readFeatures(f *flags) (features, error) {
-	more := features{gates: f.value("feature-gates", ""), apis: f.value("runtime-config", ""), realNode: f.given("real-node")}
+	more := features{gates: f.value("feature-gates", ""), apis: f.value("runtime-config", ""), audit: f.value("audit", ""),
+		realNode: f.given("real-node")}
 	var err error
 	more.lease, err = strconv.Atoi(f.value("scheduler-lease", "0"))
 	if err != nil || (more.lease < 3 && f.given("scheduler-lease")) {
@@ -120,7 +122,7 @@ func (f features) fit(name string, old *cluster) error {
 	if old == nil {
 		return nil
 	}
-	if f.gates != "" || f.apis != "" || f.lease != 0 ||
+	if f.gates != "" || f.apis != "" || f.lease != 0 || f.audit != "" ||
 		f.realNode && (old.RealNode == nil || old.RealNode.GPUs != f.gpus) {
 		return fmt.Errorf("cluster %s exists already, and its features cannot change; cluster down --name %[1]s first", name)
 	}
@@ -203,7 +205,11 @@ leaderElection: %s
 	if more.apis != "" {
 		apiServer = append(apiServer, "--runtime-config="+more.apis)
 	}
-	add("kube-apiserver", apiServer...)
+	audit, err := c.prepareAudit(more.audit)
+	if err != nil {
+		return nil, err
+	}
+	add("kube-apiserver", append(apiServer, audit...)...)
 	add("kube-controller-manager", append(c.controllerManagerArgs(), more.args()...)...)
 	add("kube-scheduler", append(c.schedulerArgs(), more.args()...)...)
 	add("kwok", c.kwokArgs(stages)...)

@@ -11,6 +11,7 @@ kube-scheduler, and kwok, which simulates the kubelets of any number of GPU node
       --feature-gates LIST          of API server, controller manager and scheduler, for a new cluster
       --runtime-config LIST         of the API server, for a new cluster
       --scheduler-lease SECONDS     duration of the scheduler's lease (3 or more), for a new cluster
+      --audit USER                  log what USER asks the API server for, for a new cluster
       --real-node                   with one node, real-0, that runs containers; needs root, for a new cluster
       --real-gpus G                 its nvidia.com/gpu, only a number (default 8)
   cluster down [--name N | --all]   stop it and remove all it wrote
@@ -38,6 +39,8 @@ kube-scheduler, and kwok, which simulates the kubelets of any number of GPU node
                                     a line is "2026-01-02T03:04:05.678901234Z stdout F text"
       --namespace NS                the pod's (default default)
       --name N                      the cluster
+  cluster audit [--name N]          print each right that the user of up --audit used, "VERB GROUP/RESOURCE", and after
+                                    "forbidden" those that it lacked
   cluster kubeconfig [--name N]     print the path of the kubeconfig
   cluster kubectl [--name N] -- ARGS...
                                     run kubectl on the cluster

@@ -102,6 +102,8 @@ func run(args []string) error {
 		return nodeNet(s, args)
 	case "pod-log":
 		return podLog(s, args)
+	case "audit":
+		return printAudit(s, args)
 	case "kubeconfig":
 		return kubeconfig(s, args)
 	case "kubectl":
@@ -160,7 +162,7 @@ func (s settings) tryLock(name string) (*lockFile, error) {
 }
 
 func up(s settings, args []string) error {
-	f := newFlags("name", "feature-gates", "runtime-config", "scheduler-lease", "real-node", "real-gpus")
+	f := newFlags("name", "feature-gates", "runtime-config", "scheduler-lease", "audit", "real-node", "real-gpus")
 	if err := f.parse(args); err != nil {
 		return err
 	}

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "clientlib/auth/tls_material.h"
 #include "controllers/elastic/scripts.h"
 #include "controllers/policy/cluster_objects.h"
@@ -15,6 +17,7 @@ namespace {
 using kube::Json;
 using kube::ToText;
 using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
 
 Json Parse(const std::string& text) {
   auto json = kube::ParseJson(text);
@@ -47,8 +50,10 @@ bool HasNamed(const Json& list, const char* key, const char* name) {
   });
 }
 
+const JobKeys kKeys{{"the private key", "the public key"}, {"the host's private key", "ssh-ed25519 AAAA"}};
+
 std::vector<Json> AllChildren(const api::ElasticHorovodJob& job) {
-  return {MakeService(job), MakeSecret(job, {"private", "public"}), MakeHosts(job, {}), MakeWorker(job, 0, Gang::kNone),
+  return {MakeService(job), MakeSecret(job, kKeys), MakeHosts(job, {}), MakeWorker(job, 0, Gang::kNone),
           MakeLauncher(job)};
 }
 
@@ -81,12 +86,14 @@ TEST(ElasticChildren, TheServiceIsHeadlessAndSelectsTheWorkers) {
             Parse(R"({"ai.centauruscloud.io/job-name":"bert","ai.centauruscloud.io/role":"worker"})"));
 }
 
-TEST(ElasticChildren, TheSecretHoldsTheKeyPairAndTheScripts) {
-  const Json secret = MakeSecret(TestJob(), {"the private key", "the public key"});
+TEST(ElasticChildren, TheSecretHoldsTheKeyPairsAndTheScripts) {
+  const Json secret = MakeSecret(TestJob(), kKeys);
   EXPECT_EQ(At(secret, {"immutable"}), Json(true));
   const std::pair<const char*, std::string> files[] = {
       {"id_ed25519", "the private key"},
       {"authorized_keys", "the public key\n"},
+      {"host_key", "the host's private key"},
+      {"known_hosts", "grus-worker ssh-ed25519 AAAA\n"},
       {"worker.sh", WorkerScript()},
       {"pre_stop.sh", PreStopScript()},
       {"launcher.sh", LauncherScript()},
@@ -99,14 +106,23 @@ TEST(ElasticChildren, TheSecretHoldsTheKeyPairAndTheScripts) {
   }
 }
 
-TEST(ElasticChildren, AKeyIsReadBackFromItsSecret) {
-  const auto decoded = kube::Decode<kube::Secret>(ToText(MakeSecret(TestJob(), {"the private key", "the public key"})));
-  ASSERT_TRUE(decoded);
-  const std::optional<SshKey> key = KeyIn(**decoded);
-  ASSERT_TRUE(key);
-  EXPECT_EQ(key->private_key, "the private key");
-  EXPECT_EQ(key->public_key, "the public key");
-  EXPECT_FALSE(KeyIn(kube::Secret())) << "somebody else's";
+std::set<std::string> FilesIn(const Json& pod_spec) {
+  std::set<std::string> files;
+  for (const Json& volume : *pod_spec.Find("volumes")->AsArray()) {
+    const Json* items = volume.At({"secret", "items"});
+    if (items == nullptr) continue;
+    EXPECT_EQ(*volume.At({"secret", "secretName"}), Json("bert-files-0b6f1c9e-uid"));
+    for (const Json& item : *items->AsArray()) files.insert(*item.Find("path")->AsString());
+  }
+  return files;
+}
+
+// A worker that is taken over has no key to the others, and a launcher none to pose as a worker.
+TEST(ElasticChildren, WorkersAndLauncherHaveOnlyTheFilesThatEachNeeds) {
+  EXPECT_THAT(FilesIn(At(MakeWorker(TestJob(), 0, Gang::kNone), {"spec"})),
+              UnorderedElementsAre("host_key", "authorized_keys", "worker.sh", "pre_stop.sh", "sitecustomize.py"));
+  EXPECT_THAT(FilesIn(At(MakeLauncher(TestJob()), {"spec", "template", "spec"})),
+              UnorderedElementsAre("id_ed25519", "known_hosts", "launcher.sh", "sitecustomize.py"));
 }
 
 TEST(MakeWorker, HasANumberedNameThatResolves) {
@@ -149,7 +165,10 @@ TEST(MakeWorker, TheWorkerRunsTheSshServerWithItsGpusAndKey) {
                        {"name":"grus-scratch","mountPath":"/tmp/grus"},{"name":"grus-shm","mountPath":"/dev/shm"},
                        {"name":"grus-sshd","mountPath":"/run/sshd"}])"));
   EXPECT_EQ(At(pod, {"spec", "volumes"}),
-            Parse(R"([{"name":"grus-job","secret":{"secretName":"bert-files-0b6f1c9e-uid","defaultMode":288}},
+            Parse(R"([{"name":"grus-job","secret":{"secretName":"bert-files-0b6f1c9e-uid","defaultMode":292,"items":[
+                           {"key":"host_key","path":"host_key"},{"key":"authorized_keys","path":"authorized_keys"},
+                           {"key":"worker.sh","path":"worker.sh"},{"key":"pre_stop.sh","path":"pre_stop.sh"},
+                           {"key":"sitecustomize.py","path":"sitecustomize.py"}]}},
                        {"name":"grus-scratch","emptyDir":{}},{"name":"grus-shm","emptyDir":{"medium":"Memory"}},
                        {"name":"grus-sshd","emptyDir":{}}])"));
   EXPECT_EQ(At(pod, {"spec", "priorityClassName"}), Json("batch"));

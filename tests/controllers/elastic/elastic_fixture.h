@@ -51,15 +51,15 @@ class ElasticFixture : public testing::ReconcilerFixture {
     Settle();
   }
   // Objects of somebody else's that have the names of ours.
-  void AddForeignSecret() {
-    const auto job = Live<api::ElasticHorovodJob>({"team-a", "bert"});
-    Create("secrets", Named("v1", "Secret", SecretName(*job), "team-a"));
-  }
   void AddForeignPod(const std::string& name, const char* owners = "[]") {
     kube::Json pod = Named("v1", "Pod", name, "team-a");
     pod["metadata"]["ownerReferences"] = *kube::ParseJson(owners);
     pod["spec"] = *kube::ParseJson(R"({"containers":[{"name":"other","image":"a"}]})");
     Create("pods", std::move(pod));
+  }
+  // So many that a job of one worker gives up.
+  void TakeNamesOfWorkers() {
+    for (int ordinal = 0; ordinal < 20; ++ordinal) AddForeignPod(PodName(ordinal));
   }
   void Start() {
     elastic_.FeedQueue(queue_);

@@ -282,7 +282,7 @@ TEST_F(ElasticReconcilerTest, W5APodIsEndedByForceOnlyIfTheServerTooKnowsNothing
 // Or it would come again at once, and again, for as long as its children are refused.
 TEST_F(ElasticReconcilerTest, AStartThatFailsDoesNotWakeItself) {
   AddJob([](api::ElasticHorovodJob& job) { job.spec.workers.min_replicas = job.spec.workers.max_replicas = 1; });
-  AddForeignSecret();
+  TakeNamesOfWorkers();
   Start();
   ASSERT_TRUE(Pass());  // It says so: what it writes may bring the next one.
   ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
@@ -325,7 +325,7 @@ TEST_F(ElasticReconcilerTest, ALauncherIsNotMadeAgainWhileAPodOfItRunsThatTheCac
 
 TEST_F(ElasticReconcilerTest, AJobThatCannotBeCarriedOutHoldsNoRoom) {
   AddJob([](api::ElasticHorovodJob& job) { job.spec.workers.min_replicas = job.spec.workers.max_replicas = 1; });
-  AddForeignSecret();
+  TakeNamesOfWorkers();
   Start();
 
   ASSERT_TRUE(Pass());

@@ -29,6 +29,10 @@ class JobPodsTest : public testing::ReconcilerFixture {
     range["spec"] = *kube::ParseJson(R"({"limits":[{"type":"Container","defaultRequest":{"cpu":")" + cpu + "\"}}]}");
     Create("limitranges", std::move(range));
   }
+  void Enforce(const char* level) {
+    Edit("namespaces", {"", "team-a"},
+         [&](Json& ns) { ns["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] = level; });
+  }
   std::int64_t MilliCpu(const api::ElasticHorovodJob& job) { return RequestOf(*pods_.Worker(job).pod).milli_cpu; }
 
   JobPods pods_{client_, clock_};
@@ -87,10 +91,10 @@ TEST_F(JobPodsTest, AnotherTemplateIsAnotherQuestion) {
 
 TEST_F(JobPodsTest, ARefusalLeavesWhatWasKnownAndIsAskedAboutAgainSoon) {
   SetRange("2");
-  const api::ElasticHorovodJob job = Job("bert");
+  api::ElasticHorovodJob job = Job("bert");
+  job.spec.workers.pod_template = *kube::ParseJson(R"({"spec":{"hostPID":true}})");
   pods_.Ask(job, {});
-  Edit("namespaces", {"", "team-a"},
-       [](Json& ns) { ns["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] = "restricted"; });
+  Enforce("baseline");
   clock_.Advance(60s);
 
   pods_.Ask(job, {});
@@ -104,6 +108,26 @@ TEST_F(JobPodsTest, ARefusalLeavesWhatWasKnownAndIsAskedAboutAgainSoon) {
   clock_.Advance(1s);
   pods_.Ask(job, {});
   EXPECT_FALSE(pods_.Worker(job).refusal);
+}
+
+TEST_F(JobPodsTest, WhatTheNamespaceDemandsIsFilledInWhereTheTemplateLeavesItOpen) {
+  api::ElasticHorovodJob plain = Job("plain"), contrary = Job("contrary");
+  contrary.spec.workers.pod_template = *kube::ParseJson(R"({"spec":{"securityContext":{"runAsNonRoot":false}}})");
+  pods_.Ask(plain, {});
+  EXPECT_FALSE(pods_.Worker(plain).needs_filling);
+  Enforce("restricted");
+  clock_.Advance(60s);
+
+  pods_.Ask(plain, {});
+  EXPECT_FALSE(pods_.Worker(plain).refusal);
+  EXPECT_TRUE(pods_.Worker(plain).needs_filling);
+  EXPECT_TRUE(pods_.Launcher(plain).needs_filling);
+  pods_.Ask(contrary, {});
+  ASSERT_TRUE(pods_.Worker(contrary).refusal);
+  EXPECT_EQ(pods_.Worker(contrary).refusal->message().substr(
+                pods_.Worker(contrary).refusal->message().find("\"restricted:latest\"")),
+            "\"restricted:latest\": runAsNonRoot != true (pod must not set securityContext.runAsNonRoot=false)")
+      << "only what the user wrote";
 }
 
 TEST_F(JobPodsTest, APodThatWasMadeCountsMoreThanAnswers) {

@@ -166,9 +166,13 @@ TEST_F(JobQuotasTest, WhatTheServerDoesNotSayLimitsNobody) {
   Start();
   // As a webhook that cannot be asked: no pod at all can be made in this namespace.
   Edit("namespaces", {"", "team-a"},
-       [](Json& ns) { ns["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] = "restricted"; });
+       [](Json& ns) { ns["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] = "baseline"; });
 
-  EXPECT_EQ(Plan(Job()), -1);
+  EXPECT_EQ(Plan(Job().Job([](auto& job) {
+              job.spec.workers.pod_template = job.spec.launcher.pod_template =
+                  *kube::ParseJson(R"({"spec":{"hostPID":true}})");
+            })),
+            -1);
 }
 
 TEST_F(JobQuotasTest, PodsAreOfTheDefaultPriorityClass) {

@@ -369,7 +369,7 @@ TEST(WorkerScript, StartsAgainInItsPod) {
   const auto make = [&](const std::string& name, const std::string& text, std::filesystem::perms perms) {
     std::filesystem::permissions(dir.Write(name, text), perms);
   };
-  make("job/id_ed25519", "key", std::filesystem::perms::owner_read);
+  make("job/host_key", "key", std::filesystem::perms::owner_read);
   make("bin/sshd", "#!/bin/sh\nexit 0\n", std::filesystem::perms::owner_all);
   // Root may write over what is read-only.
   make("bin/cp", "#!/bin/sh\n[ ! -e \"$2\" ] && exec /bin/cp \"$@\"\n", std::filesystem::perms::owner_all);

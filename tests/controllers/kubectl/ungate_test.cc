@@ -52,7 +52,7 @@ class Ungate : public ::testing::Test {
     return UngatePods(client_, ns, must_lift, out_, error_);
   }
 
-  static constexpr char kGate[] = "scheduling.x-k8s.io/gang", kParked[] = "ai.centauruscloud.io/parked";
+  static constexpr char kGate[] = "scheduling.x-k8s.io/gang";
   kube::testing::FakeClock clock_;
   kube::testing::FakeApiServer server_{clock_};
   kube::Client client_{server_, nullptr, clock_};
@@ -89,12 +89,12 @@ TEST_F(Ungate, SaysWhichPodsWaitAndChangesNothing) {
 }
 
 TEST_F(Ungate, LiftsTheGatesOfGrusAndLeavesThoseOfOthers) {
-  AddPod("team-a", "parked", {kParked});
+  AddPod("team-a", "mine", {kGate});
   AddPod("team-b", "shared", {"example.com/quota", kGate});
 
   EXPECT_EQ(Run("", true), 0);
 
-  EXPECT_THAT(GatesOf("team-a", "parked"), ElementsAre());
+  EXPECT_THAT(GatesOf("team-a", "mine"), ElementsAre());
   EXPECT_THAT(GatesOf("team-b", "shared"), ElementsAre("example.com/quota"));
   EXPECT_THAT(out_.str(), HasSubstr("team-b      shared   <none>     still gated by others\n\n2 pods ungated.\n"));
   EXPECT_EQ(error_.str(), "");
