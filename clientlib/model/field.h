@@ -18,7 +18,8 @@
 // no template per struct, which keeps compile time and code size low.
 //
 // Reading: null counts as missing; unknown fields are skipped; a field given twice is an error; `required` is not
-// checked, as the API server has done that. Writing: an empty optional, string, vector, map, Time, enum named "" or
+// checked, as the API server has done that. A Json of so many small values that it would take far more memory than text
+// becomes a string that says so. Writing: an empty optional, string, vector, map, Time, enum named "" or
 // null Json is omitted unless the field is required; numbers and booleans are always written unless `.omit_zero`. A
 // struct that would be {} is omitted unless required. What an optional holds is always written. Two rows of the same
 // name next to each other read the same JSON twice; one of them is `.read_only`.

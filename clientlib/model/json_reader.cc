@@ -2,6 +2,8 @@
 #include "clientlib/model/json_reader.h"
 
 #include <limits>
+#include <optional>
+#include <string>
 
 #include "clientlib/model/json_tokens.h"
 
@@ -110,8 +112,38 @@ bool ReadEnum(const TypeOps& type, const JsonToken& token, void* target, Problem
 
 bool ReadValue(const TypeOps& type, const JsonToken& token, void* target, Problem& problem);
 
+// A field kept as Json may take so many times its text, and so many bytes more: nobody can fill the memory with
+// "[1,1,1". Lists of short environment variables take eight times their text.
+constexpr std::size_t kMostTimesText = 10, kSpareBytes = 4096;
+
+// What such a field holds instead; nullopt: it is read.
+std::optional<std::string> WhyLeftOut(const JsonToken& token) {
+  constexpr std::size_t kShortString = 15, kAllocation = 16;  // A string that is held in place; of the allocator.
+  std::size_t in_memory = 0, as_text = 0;
+  for (const JsonToken* at = &token; at != token.next(); at = at->type >= Type::kArray ? at->first() : at->next()) {
+    in_memory += sizeof(Json);  // A key is smaller.
+    as_text += 2;               // "1,", "[]", the quotes: at least.
+    if (at->type == Type::kString) {
+      as_text += at->size + 1UL;
+      if (at->size > kShortString) in_memory += at->size + kAllocation;
+    } else if (at->type >= Type::kArray && at->count > 0) {
+      in_memory += kAllocation;
+    }
+  }
+  if (in_memory <= kMostTimesText * as_text + kSpareBytes) return std::nullopt;
+  return "too many small values: " + std::to_string(as_text / 1024) + " KiB of text would take " +
+         std::to_string(in_memory / 1024) + " KiB of memory";
+}
+
 bool ReadList(const TypeOps& type, const JsonToken& token, void* target, Problem& problem) {
   if (token.type != Type::kArray) return Unexpected("a list", token, problem);
+  if (type.element->shape == Shape::kJson) {
+    if (const auto why = WhyLeftOut(token)) {
+      type.resize(target, 1);
+      *static_cast<Json*>(type.at(target, 0)) = Json(*why);
+      return true;
+    }
+  }
   type.resize(target, token.count);
   const JsonToken* item = token.first();
   for (std::size_t i = 0; i < token.count; ++i, item = item->next()) {
@@ -142,6 +174,10 @@ bool ReadMap(const TypeOps& type, const JsonToken& token, void* target, Problem&
 }
 
 bool ReadJson(const JsonToken& token, Json& value, Problem& problem) {
+  if (const auto why = WhyLeftOut(token)) {
+    value = Json(*why);
+    return true;
+  }
   Status read = internal::JsonFromToken(token, value, kMaxJsonFieldDepth);
   if (!read) problem.what = read.error().message();
   return read.ok();

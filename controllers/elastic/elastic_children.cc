@@ -290,6 +290,9 @@ std::string UnreadableField(const ElasticHorovodJob& job) {
       {"spec.workersSpec.template.", &job.spec.workers.pod_template},
       {"spec.launcherSpec.template.", &job.spec.launcher.pod_template}};
   for (const auto& [path, user_template] : templates) {
+    if (const std::string* left_out = user_template->AsString()) {
+      return std::string(path, std::string_view(path).size() - 1) + ": " + *left_out;
+    }
     if (auto read = DecodeTemplate(*user_template); !read) return path + read.error().message();
   }
   return {};

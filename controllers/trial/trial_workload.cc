@@ -87,6 +87,7 @@ Workload JobWorkload(api::ElasticHorovodJobSpec spec) {
 }
 
 kube::Result<Workload> PodWorkload(Json pod_template, const api::TrialSpace& space) {
+  if (const std::string* left_out = pod_template.AsString()) return Unusable("has " + *left_out);
   const Json* container = TrainingContainerOf(pod_template);
   if (container == nullptr) return Unusable("has no container that could train");
   const Json::Array& all = *pod_template.At({"spec", "containers"})->AsArray();

@@ -163,7 +163,8 @@ ElasticStory RuntimeIsOver() {
     using kube::testing::Simulation;
     const auto jump =
         (world.simulation.WallNow() - Simulation::kWallStart) - (world.simulation.Now() - Simulation::kStart);
-    return Trains(world, kName, 8) || (jump > std::chrono::minutes(1) && PhaseOf(world, kName) == "Failed");
+    return Trains(world, kName, 8) ||
+           (std::chrono::abs(jump) > std::chrono::minutes(1) && PhaseOf(world, kName) == "Failed");
   };
   const auto until = [&](std::function<void(World&)> act) {
     return Until("it trains with 8, or its time is over", runs_or_is_over, std::move(act));

@@ -39,6 +39,7 @@ struct Everything {
   Quantity quantity;
   IntOrString port;
   Json opaque;
+  std::vector<Json> jsons;
   Mode mode = Mode::kUnset;
   Inner inner;
   std::optional<Inner> maybe;
@@ -64,6 +65,7 @@ struct Everything {
         Field<&T::quantity>("quantity", {.omit_zero = true}),
         Field<&T::port>("port", {.omit_zero = true}),
         Field<&T::opaque>("opaque"),
+        Field<&T::jsons>("jsons"),
         Field<&T::mode>("mode"),
         Field<&T::inner>("inner"),
         Field<&T::inner_json>("inner", {.read_only = true}),
@@ -176,6 +178,61 @@ TEST(JsonReader, ManagedFieldsOfPlainTextsStay) {
   EXPECT_EQ(ToText(value->opaque), R"({"metadata":{"managedFields":[1]}})");
 }
 
+std::size_t BytesOf(const Json& value);
+std::size_t HeapOf(const std::string& text) { return text.size() > 15 ? text.capacity() + 17 : 0; }
+// What a Json takes, with 16 bytes of the allocator for each block.
+std::size_t BytesOf(const Json& value) {
+  std::size_t bytes = sizeof(Json);
+  if (const std::string* text = value.AsString()) bytes += HeapOf(*text);
+  if (const Json::Array* items = value.AsArray()) {
+    bytes += items->empty() ? 0 : 16 + (items->capacity() - items->size()) * sizeof(Json);
+    for (const Json& item : *items) bytes += BytesOf(item);
+  }
+  if (const Json::Object* members = value.AsObject()) {
+    bytes += members->empty() ? 0 : 16;
+    for (const auto& [name, member] : *members) bytes += sizeof(std::string) + HeapOf(name) + BytesOf(member);
+  }
+  return bytes;
+}
+
+std::string Repeated(const std::string& part, std::size_t bytes) {
+  std::string text = "[";
+  while (text.size() < bytes) text.append(text.size() > 1 ? "," : "").append(part);
+  return text + "]";
+}
+
+// One tenant's objects must not fill the memory that all share.
+TEST(JsonReader, NoOpaqueFieldTakesMuchMoreMemoryThanText) {
+  for (const char* part : {"1", "[]", "{}", "null", "[1]", "[[[[1]]]]", R"({"a":1})", R"({"a":{"b":[1,{}]}})", R"("a")",
+                           R"({"name":"A","value":"b"})", R"({"containerPort":80})", R"("sixteen bytes ..")"}) {
+    for (const std::size_t bytes : {100UL, 4096UL, 16UL << 10, 1UL << 20, 3UL << 20}) {
+      const std::string list = Repeated(part, bytes), text = R"({"opaque":)" + list + R"(,"jsons":)" + list + "}";
+      const auto read = ReadText<Everything>(text);
+      ASSERT_TRUE(read) << part;
+      EXPECT_LE(BytesOf(read->opaque), 10 * list.size() + 4096) << part << " " << bytes;
+      std::size_t sum = 0;
+      for (const Json& item : read->jsons) sum += BytesOf(item);
+      EXPECT_LE(sum, 10 * list.size() + 4096) << part << " " << bytes;
+    }
+  }
+}
+
+TEST(JsonReader, WhatUsersWriteIsKeptHoweverLong) {
+  for (const char* part : {R"({"name":"A","value":"b"})", R"({"containerPort":80})", R"("--lr=0.1")",
+                           R"({"name":"c","resources":{"limits":{"cpu":"4"}},"command":["a","b"]})"}) {
+    const std::string list = Repeated(part, 1 << 20);
+    const auto read = ReadText<Everything>(R"({"opaque":)" + list + "}");
+    ASSERT_TRUE(read);
+    EXPECT_EQ(ToText(read->opaque), list) << part;
+  }
+}
+
+TEST(JsonReader, WhatIsLeftOutSaysWhy) {
+  const auto read = ReadText<Everything>(R"({"opaque":)" + Repeated("1", 20'000) + "}");
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->opaque, Json("too many small values: 19 KiB of text would take 390 KiB of memory"));
+}
+
 // Json values are built and destroyed recursively; what is not read may nest much deeper.
 TEST(JsonReader, LimitsTheDepthOfAJsonField) {
   const auto nested = [](std::string_view field, std::size_t depth) {
@@ -184,11 +241,12 @@ TEST(JsonReader, LimitsTheDepthOfAJsonField) {
   constexpr JsonLimits kDeep{.max_depth = 10'000};
   EXPECT_TRUE(ReadText<Everything>(nested("unknown", 9'999), kDeep));
   EXPECT_TRUE(ReadText<Everything>(nested("opaque", 80), kDeep));
-  for (const std::size_t depth : {81UL, 9'999UL}) {
-    const Result<Everything> read = ReadText<Everything>(nested("opaque", depth), kDeep);
-    ASSERT_FALSE(read) << depth;
-    EXPECT_EQ(read.error().message(), "opaque: nested too deep");
-  }
+  const Result<Everything> deep = ReadText<Everything>(nested("opaque", 81), kDeep);
+  ASSERT_FALSE(deep);
+  EXPECT_EQ(deep.error().message(), "opaque: nested too deep");
+  const Result<Everything> deepest = ReadText<Everything>(nested("opaque", 9'999), kDeep);
+  ASSERT_TRUE(deepest);
+  EXPECT_NE(deepest->opaque.AsString(), nullptr) << "it is left out";
 }
 
 }  // namespace

@@ -206,6 +206,13 @@ TEST(ElasticChildren, ATemplateThatIsNoneIsSentForTheApiServerToRefuse) {
   }
 }
 
+// What was left out when the job was read (clientlib/model/field.h).
+TEST(ElasticChildren, ATemplateThatTakesTooMuchMemoryIsNamed) {
+  api::ElasticHorovodJob job = TestJob();
+  job.spec.launcher.pod_template = Json("too many small values");
+  EXPECT_EQ(UnreadableField(job), "spec.launcherSpec.template: too many small values");
+}
+
 TEST(MakeLauncher, RunsOnceWithTheHostListMountedAndPushed) {
   const Json launcher = MakeLauncher(TestJob());
   EXPECT_EQ(At(launcher, {"metadata", "name"}), Json("bert-launcher"));
