@@ -129,6 +129,15 @@ std::pair<const Json*, std::string> Inner(const Json& schema, const std::string&
   return {&schema, path};
 }
 
+std::string FieldRow(const Json& object, const std::string& name, const Json& field, const std::string& path) {
+  return Row({Code(path), TypeOf(field), Code(Text(field, "default")), LimitsOf(field, IsRequired(object, name)),
+              Text(field, "description")});
+}
+
+std::string FieldTable(const std::string& rows) {
+  return Row({"field", "type", "default", "limits", "what"}) + "|---|---|---|---|---|\n" + rows;
+}
+
 // The table of one object's own fields, then those of the objects below it.
 std::string Section(const Json& object, const std::string& path, std::string_view doc) {
   const Json* properties = object.Find("properties");
@@ -139,8 +148,7 @@ std::string Section(const Json& object, const std::string& path, std::string_vie
   for (const auto& [name, field] : *properties->AsObject()) {
     const std::string field_path = path + "." + name;
     const auto [inner, inner_path] = Inner(field, field_path);
-    rows += Row({Code(field_path), TypeOf(field), Code(Text(field, "default")),
-                 LimitsOf(field, IsRequired(object, name)), Text(field, "description")});
+    rows += FieldRow(object, name, field, field_path);
     // The rules of an object with fields stand in its own section.
     if (inner == &field && inner->Find("properties") != nullptr) {
       below += Section(field, field_path, Text(field, "description"));
@@ -151,7 +159,7 @@ std::string Section(const Json& object, const std::string& path, std::string_vie
   }
   std::string section = "\n## " + path + "\n\n";
   if (!doc.empty()) section.append(doc).append("\n\n");
-  section += Row({"field", "type", "default", "limits", "what"}) + "|---|---|---|---|---|\n" + rows;
+  section += FieldTable(rows);
   if (!rules.empty()) section.append("\nThe API server also checks (CEL):\n\n").append(rules);
   return section + below;
 }
@@ -163,7 +171,7 @@ std::string Names(const Json& list) {
 }
 
 struct Page {
-  std::string kind, groups, names, doc, columns, schema_rules, sections;
+  std::string kind, groups, names, doc, columns, fields, schema_rules, sections;
 };
 
 void AddGroup(Page& page, const Json& crd) {
@@ -188,10 +196,13 @@ Page MakePage(const Json& crd) {
     page.columns += Row({Text(column, "name") + wide, Code(Text(column, "jsonPath")), Text(column, "description")});
   }
   page.schema_rules = RulesOf(schema, "");
+  std::string rows;
   for (const char* part : {"spec", "status"}) {
     const Json& field = *schema.At({"properties", part});
-    page.sections += Section(field, part, Text(field, "description"));
+    rows += FieldRow(schema, part, field, part);
+    page.sections += Section(field, part, "");
   }
+  page.fields = FieldTable(rows);
   return page;
 }
 
@@ -205,7 +216,9 @@ std::string Markdown(const Page& page, const Json& crd) {
   if (const Json* scale = subresources.Find("scale")) {
     text += Row({"`kubectl scale` sets", Code(Text(*scale, "specReplicasPath"))});
   }
-  text += "\n`[]` in a path stands for each item of a list, `*` for each key of a map.\n";
+  text += "\n" + page.fields + "\n`[]` in a path stands for each item of a list, `*` for each key of a map.\n";
+  text += "\nWhat the reasons of its conditions and events mean: [operations.md](../operations.md#" +
+          Text(spec.At({"names", "singular"})) + ").\n";
   if (!page.schema_rules.empty()) text += "\nOf the whole object the API server checks (CEL):\n\n" + page.schema_rules;
   return text + page.sections + "\n## Columns of kubectl get\n\n" + Row({"column", "field", "what"}) +
          "|---|---|---|\n" + page.columns;

@@ -23,8 +23,8 @@ mkdir -- "$GRUS_STATE"
 export GRUS_CACHE=${GRUS_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/grus}   # Pages have a HOME of their own.
 # Two pages at a time, each with a cluster of its own: most of the time they wait.
 lanes=(
-  'docs/quickstart.md docs/operations.md docs/queues.md charts/README.md'
-  'docs/trials.md docs/gangs.md docs/migration.md README.md'
+  'docs/quickstart.md docs/operations.md charts/README.md'
+  'docs/trials.md docs/gangs.md docs/queues.md docs/migration.md README.md'
 )
 
 clean_up() {
@@ -62,7 +62,7 @@ if (($#)); then
   finish
 fi
 
-mapfile -t all_pages < <(git ls-files '*.md')
+mapfile -t all_pages < <(find . \( -path ./build -o -path ./.git -o -path ./.cache \) -prune -o -name '*.md' -print | sed 's|^\./||')
 read -ra played <<<"${lanes[*]}"
 check "commands stand in fenced blocks" nothing check_commands_are_fenced "${played[@]}"
 check "links lead somewhere" nothing check_links "${all_pages[@]}"
@@ -72,6 +72,18 @@ check "a reason that is missing there is found" prints 'not on the page: .*Canno
   check_reasons <(grep -v '^| `CannotFit`' docs/operations.md)
 check "and one that the code does not have" prints 'not in the code: Mystery' \
   check_reasons <(sed 's/^| `Training`/| `Mystery`/' docs/operations.md)
+
+fixture=$folder/fixture
+mkdir -p -- "$fixture"/{tree,home}
+check "a command outside of a fenced block is found" prints 'outside of a fenced block:     kubectl' \
+  check_commands_are_fenced <(printf '    kubectl get pods\n')
+printf '[x](nowhere.md)\n' >"$fixture/links.md"
+check "a link that leads nowhere is found" prints 'there is no nowhere.md' check_links "$fixture/links.md"
+check "a test that does not exist is found" prints 'no test Mystery in tests/clientlib/base/log_test.cc' \
+  check_named_tests <(printf '| claim | `clientlib/base/log_test`: `Mystery` |\n')
+check "a command that fails is found" fails play_console "$fixture" <(printf '$ true\n$ false\n$ true\n')
+check "a table that has another header is found" fails play_console "$fixture" <(printf '$ echo NAME AGE\nNAME READY\n')
+check "one whose columns are wider is as good" play_console "$fixture" <(printf '$ echo NAME AGE\nNAME   AGE\nx      1m\n')
 
 pids=()
 for lane in "${lanes[@]}"; do
