@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // crdgen OUT_DIR          writes the CustomResourceDefinition of each of our kinds to OUT_DIR/PLURAL.GROUP.yaml
-// crdgen --check OUT_DIR  says which of these files differ from the types; exit code 1 then
+// crdgen --docs OUT_DIR   writes a page with every field of each of our kinds to OUT_DIR/KIND.md
+// crdgen --check [--docs] OUT_DIR  says which of these files differ from the types; exit code 1 then
 #include <yaml-cpp/yaml.h>
 
 #include <filesystem>
@@ -8,9 +9,12 @@
 #include <iostream>
 #include <iterator>
 #include <map>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "clientlib/model/crd.h"
+#include "crds/reference_pages.h"
 #include "crds/types/all_crds.h"
 
 namespace {
@@ -50,7 +54,7 @@ void Emit(YAML::Emitter& out, const kube::Json& json) {
   }
 }
 
-Files GenerateAll() {
+Files GenerateCrds() {
   Files files;
   for (const kube::CrdInfo& info : api::AllCrds()) {
     YAML::Emitter out;
@@ -66,10 +70,10 @@ std::string ReadFile(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-int Check(const std::filesystem::path& folder, const Files& files) {
+int Check(const std::filesystem::path& folder, const Files& files, std::string_view flag) {
   int differing = 0;
   const auto complain = [&](const std::filesystem::path& path, std::string_view what) {
-    std::cerr << path.string() << " " << what << "; run crdgen " << folder.string() << "\n";
+    std::cerr << path.string() << " " << what << "; run crdgen " << flag << folder.string() << "\n";
     ++differing;
   };
   for (const auto& [name, text] : files) {
@@ -77,7 +81,8 @@ int Check(const std::filesystem::path& folder, const Files& files) {
   }
   if (std::filesystem::is_directory(folder)) {
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-      if (entry.path().extension() == ".yaml" && !files.contains(entry.path().filename().string())) {
+      if (std::filesystem::path(files.begin()->first).extension() == entry.path().extension() &&
+          !files.contains(entry.path().filename().string())) {
         complain(entry.path(), "belongs to no kind");
       }
     }
@@ -101,11 +106,18 @@ int Write(const std::filesystem::path& folder, const Files& files) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const bool is_check = argc == 3 && std::string_view(argv[1]) == "--check";
-  if (!is_check && (argc != 2 || argv[1][0] == '-')) {
-    std::cerr << "usage: crdgen [--check] OUT_DIR\n";
+  std::span<char*> args(argv + 1, argv + argc);
+  const auto take = [&](std::string_view flag) {
+    const bool is_given = !args.empty() && args.front() == flag;
+    if (is_given) args = args.subspan(1);
+    return is_given;
+  };
+  const bool is_check = take("--check");
+  const bool is_docs = take("--docs");
+  if (args.size() != 1 || args.front()[0] == '-') {
+    std::cerr << "usage: crdgen [--check] [--docs] OUT_DIR\n";
     return 2;
   }
-  const Files files = GenerateAll();
-  return is_check ? Check(argv[2], files) : Write(argv[1], files);
+  const Files files = is_docs ? api::ReferencePages(api::AllCrds()) : GenerateCrds();
+  return is_check ? Check(args.front(), files, is_docs ? "--docs " : "") : Write(args.front(), files);
 }

@@ -22,7 +22,7 @@ std::span<const FieldInfo> LauncherSpec::Fields() {
   static constexpr FieldInfo kFields[] = {
       Field<&T::image>(
           "image",
-          {.doc = "Image of the launcher; needs horovodrun and an ssh client.", .required = true, .min_length = 1}),
+          {.doc = "Image of the launcher; it needs horovodrun and an ssh client.", .required = true, .min_length = 1}),
       Field<&T::python_command>(
           "pythonCommand", {.doc = "The training command; its words are joined by blanks and given to a shell after "
                                    "horovodrun and its options.",
@@ -41,7 +41,7 @@ std::span<const FieldInfo> WorkersSpec::Fields() {
   static constexpr FieldInfo kFields[] = {
       Field<&T::image>(
           "image",
-          {.doc = "Image of the workers; needs Horovod and an ssh server.", .required = true, .min_length = 1}),
+          {.doc = "Image of the workers; it needs Horovod and an ssh server.", .required = true, .min_length = 1}),
       Field<&T::min_replicas>("minReplicas", {.doc = "The job starts with this many workers or more. If fewer fit, it "
                                                      "gives its GPUs back and waits. 1 if not set.",
                                               .minimum = 0,
@@ -199,9 +199,12 @@ std::span<const FieldInfo> ElasticHorovodJobSpec::Fields() {
            .default_json = "\"Unattended\""}),
       Field<&T::priority_class_name>("priorityClassName",
                                      {.doc = "PriorityClass of the launcher and the workers.", .max_length = 253}),
-      Field<&T::profile>("profile", {.doc = "The WorkloadProfile with the job's measured speed: Auto, Off or a name.",
-                                     .max_length = 253,
-                                     .default_json = "\"Auto\""}),
+      Field<&T::profile>(
+          "profile", {.doc = "The WorkloadProfile that says how fast the job is. Auto: that of the same workload, if "
+                             "there is one. Off: none. Or the name of one, of this "
+                             "namespace or of everybody; a profile of another namespace counts as missing.",
+                      .max_length = 253,
+                      .default_json = "\"Auto\""}),
       Field<&T::containers>("containers",
                             {.doc = "As in the original Alnair: the volumeMounts of its items are added to "
                                     "the launcher and the workers. New manifests use the templates."}),
@@ -213,10 +216,11 @@ std::span<const FieldInfo> ElasticHorovodJobSpec::Fields() {
 std::span<const FieldInfo> ReplicaStatus::Fields() {
   using T = ReplicaStatus;
   static constexpr FieldInfo kFields[] = {
-      Field<&T::min>("min", {.doc = "Lowest number of workers, with defaults."}),
-      Field<&T::max>("max", {.doc = "Highest number of workers, with defaults."}),
-      Field<&T::wanted>("wanted", {.doc = "Workers asked for."}),
-      Field<&T::granted>("granted", {.doc = "Workers that may run now."}),
+      Field<&T::min>("min", {.doc = "Lowest number of workers: spec.workersSpec.minReplicas, or its default."}),
+      Field<&T::max>("max", {.doc = "Highest number of workers: spec.workersSpec.maxReplicas, or its default."}),
+      Field<&T::wanted>("wanted",
+                        {.doc = "Workers that the job asks for: spec.workersSpec.targetReplicas, or else max."}),
+      Field<&T::granted>("granted", {.doc = "Workers that there is room for, and that may run now."}),
       Field<&T::created>("created", {.doc = "Worker pods that exist and are not ending."}),
       Field<&T::ready>("ready", {.doc = "Worker pods that are ready."}),
       Field<&T::unschedulable>("unschedulable", {.doc = "Worker pods that the scheduler found no node for."}),
@@ -229,9 +233,10 @@ std::span<const FieldInfo> LastScale::Fields() {
   static constexpr FieldInfo kFields[] = {
       Field<&T::from>("from", {.doc = "Workers granted before."}),
       Field<&T::to>("to", {.doc = "Workers granted since."}),
-      Field<&T::reason>("reason", {.doc = "Why: Started, Requested, SpecChanged, Unschedulable, RoomAppeared, "
-                                          "BelowMinimum, PodsBroken, Reclaimed, Preempted."}),
-      Field<&T::time>("time", {.doc = "When."}),
+      Field<&T::reason>("reason",
+                        {.doc = "Why: Started, SpecChanged (kubectl scale changes the spec, too), Unschedulable, "
+                                "RoomAppeared, BelowMinimum, PodsBroken, Reclaimed or Preempted."}),
+      Field<&T::time>("time", {.doc = "When its size changed."}),
   };
   return kFields;
 }
@@ -273,9 +278,13 @@ std::span<const FieldInfo> JobProfile::Fields() {
 std::span<const FieldInfo> ElasticHorovodJobStatus::Fields() {
   using T = ElasticHorovodJobStatus;
   static constexpr FieldInfo kFields[] = {
-      Field<&T::conditions>("conditions", {.doc = "Ready, Reconciling, Stalled, Suspended, Complete, Failed.",
-                                           .list_type = "map",
-                                           .list_map_key = "type"}),
+      Field<&T::conditions>(
+          "conditions",
+          {.doc = "Ready: it trains with its minimum or more, or has succeeded; False, its reason and message say why "
+                  "not. Reconciling: it is on its way there, or waits. Stalled: somebody has to help. Suspended: "
+                  "spec.runPolicy.suspend stops it. Complete, Failed: it has ended.",
+           .list_type = "map",
+           .list_map_key = "type"}),
       Field<&T::phase>("phase", {.doc = "Pending, Waiting, Starting, Running, Suspended, Succeeded or Failed."}),
       Field<&T::observed_generation>("observedGeneration", {.doc = "The generation this status is about."}),
       Field<&T::available_replicas>("availableReplicas", {.doc = "Workers that are ready."}),

@@ -223,10 +223,13 @@ std::span<const FieldInfo> GpuQueueStatus::Fields() {
   using T = GpuQueueStatus;
   static constexpr FieldInfo kFields[] = {
       Field<&T::observed_generation>("observedGeneration", {.doc = "The generation this status is about."}),
-      Field<&T::conditions>("conditions", {.doc = "Ready, Reconciling, Stalled, Suspended.",
-                                           .max_items = 16,
-                                           .list_type = "map",
-                                           .list_map_key = "type"}),
+      Field<&T::conditions>("conditions",
+                            {.doc = "Ready: its jobs can start; the reason may still be a warning. Stalled: a fault "
+                                    "has to be corrected first. Suspended: spec.stop of this queue, or of one above "
+                                    "it, stops it. Reconciling: it is being drained.",
+                             .max_items = 16,
+                             .list_type = "map",
+                             .list_map_key = "type"}),
       Field<&T::total>("total", {.doc = "GPUs in all pools together. Those of the queues below this one count, too."}),
       Field<&T::pools>("pools", {.doc = "GPUs in each pool where the queue has a quota or jobs. Those of the queues "
                                         "below this one count, too; parts of GPUs are added up and rounded up.",

@@ -70,9 +70,12 @@ std::span<const FieldInfo> NodePoolStatus::Fields() {
   using T = NodePoolStatus;
   static constexpr FieldInfo kFields[] = {
       Field<&T::observed_generation>("observedGeneration", {.doc = "The generation this status is about."}),
-      Field<&T::conditions>(
-          "conditions",
-          {.doc = "Ready, Reconciling, Stalled.", .max_items = 16, .list_type = "map", .list_map_key = "type"}),
+      Field<&T::conditions>("conditions",
+                            {.doc = "Ready: jobs can run on its nodes; the reason may still be a warning. Reconciling: "
+                                    "it has no nodes or no GPUs yet. Stalled: its selector has to be corrected.",
+                             .max_items = 16,
+                             .list_type = "map",
+                             .list_map_key = "type"}),
       Field<&T::nodes>("nodes", {.doc = "Nodes of the pool.", .minimum = 0}),
       Field<&T::gpus>("gpus", {.doc = "Allocatable GPUs of these nodes.", .minimum = 0}),
       Field<&T::used>("used", {.doc = "GPUs that pods hold or that are kept for pods about to start. Parts of GPUs are "

@@ -71,8 +71,12 @@ std::span<const FieldInfo> PodGroupStatus::Fields() {
                               .minimum = 0}),
       Field<&T::running_since>("runningSince", {.doc = "Likewise: since when members have nodes."}),
       Field<&T::observed_generation>("observedGeneration", {.doc = "The generation this status is about."}),
-      Field<&T::conditions>("conditions",
-                            {.doc = "Ready, Reconciling, Stalled.", .list_type = "map", .list_map_key = "type"}),
+      Field<&T::conditions>(
+          "conditions",
+          {.doc = "Ready: the minimum runs, or the gang has succeeded; False, its reason and message say why not. "
+                  "Reconciling: it is on its way there, or waits. Stalled: somebody has to help.",
+           .list_type = "map",
+           .list_map_key = "type"}),
   };
   return kFields;
 }

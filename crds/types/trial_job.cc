@@ -60,9 +60,10 @@ std::span<const FieldInfo> TrialTemplate::Fields() {
 std::span<const FieldInfo> TrialWorkload::Fields() {
   using T = TrialWorkload;
   static constexpr FieldInfo kFields[] = {
-      Field<&T::job_ref>("jobRef", {.doc = "An ElasticHorovodJob to measure. It is only read, and may be suspended; "
-                                           "each trial is a job of its own, created from its spec."}),
-      Field<&T::job_template>("template", {.doc = "A job to measure, which need not exist."}),
+      Field<&T::job_ref>(
+          "jobRef", {.doc = "An ElasticHorovodJob to measure. It may be suspended, and is only read; only apply: Apply "
+                            "sets its size, in the end. Each trial is a job of its own, created from its spec."}),
+      Field<&T::job_template>("template", {.doc = "A job to measure that need not exist: its spec."}),
       Field<&T::pod_template>(
           "podTemplate",
           {.doc =
@@ -306,10 +307,11 @@ std::span<const FieldInfo> TrialJobSpec::Fields() {
       Field<&T::apply>("apply", {.doc = "Recommend: the result is in the status. Apply: grus also sets the size of the "
                                         "knee in the job of workload.jobRef.",
                                  .default_json = "\"Recommend\""}),
-      Field<&T::cleanup>(
-          "cleanup", {.doc = "When the job of an ended trial is deleted. OnSuccess keeps those of failed trials, so "
-                             "that their logs can be read. Kept jobs hold no GPUs and are deleted with the TrialJob.",
-                      .default_json = "\"Always\""}),
+      Field<&T::cleanup>("cleanup",
+                         {.doc = "When the job, or the pods, of an ended trial are deleted. Always: at once. "
+                                 "OnSuccess: those of failed trials are kept, so that their logs can be read. Never: "
+                                 "all are kept. What is kept holds no GPUs and is deleted with the TrialJob.",
+                          .default_json = "\"Always\""}),
       Field<&T::suspend>("suspend",
                          {.doc = "Stops the trials; they hold no GPU until set to false.", .default_json = "false"}),
   };

@@ -19,14 +19,15 @@ std::span<const std::string_view> EnumNames(Goal) {
 std::span<const FieldInfo> Trial::Fields() {
   using T = Trial;
   static constexpr FieldInfo kFields[] = {
-      Field<&T::name>(
-          "name",
-          {.doc = "Name of the trial's ElasticHorovodJob.", .required = true, .min_length = 1, .max_length = 63}),
+      Field<&T::name>("name", {.doc = "Name of the trial's ElasticHorovodJob, or of its first pod.",
+                               .required = true,
+                               .min_length = 1,
+                               .max_length = 63}),
       Field<&T::config>("config", {.doc = "What was to be measured.", .required = true}),
       Field<&T::phase>("phase", {.doc = "What the trial is doing.", .required = true}),
       Field<&T::reason>("reason", {.doc = "Why it is in this phase, in one word."}),
       Field<&T::message>("message", {.doc = "Why it is in this phase, for a person.", .max_length = 1024}),
-      Field<&T::start_time>("startTime", {.doc = "When its job was created."}),
+      Field<&T::start_time>("startTime", {.doc = "When its job, or its first pod, was created."}),
       Field<&T::end_time>("endTime", {.doc = "When it ended."}),
       Field<&T::measured>("measured", {.doc = "What was measured, so far or in the end."}),
       Field<&T::gpu_seconds>("gpuSeconds",
@@ -68,9 +69,12 @@ std::span<const FieldInfo> CurvePoint::Fields() {
 std::span<const FieldInfo> Recommendation::Fields() {
   using T = Recommendation;
   static constexpr FieldInfo kFields[] = {
-      Field<&T::goal>("goal", {.doc = "Fastest: the highest throughput. Cheapest: the most work for a GPU "
-                                      "second. Knee: the size after which more GPUs bring too little.",
-                               .required = true}),
+      Field<&T::goal>(
+          "goal",
+          {.doc =
+               "Fastest: the highest throughput. Cheapest: the most work for a GPU second, or for the money if "
+               "spec.space.gpuTypes have prices. Knee: the smallest size with nine tenths of the highest throughput.",
+           .required = true}),
       Field<&T::gpus>("gpus",
                       {.doc = "Total number of GPUs. Missing: not known, and the message says why.", .minimum = 1}),
       Field<&T::gpu_type>("gpuType",
@@ -113,10 +117,13 @@ std::span<const FieldInfo> TrialJobStatus::Fields() {
       Field<&T::observed_generation>("observedGeneration", {.doc = "The generation this status is about."}),
       Field<&T::phase>("phase", {.doc = "What the TrialJob is doing. Waiting: the next trial does not fit, "
                                         "or spec.idleOnly keeps it waiting."}),
-      Field<&T::conditions>("conditions", {.doc = "Ready, Reconciling, Stalled, Suspended, Complete, Failed.",
-                                           .max_items = 16,
-                                           .list_type = "map",
-                                           .list_map_key = "type"}),
+      Field<&T::conditions>("conditions",
+                            {.doc = "Ready: the result is there; False, its reason and message say why not. "
+                                    "Reconciling: trials run or wait. Stalled: somebody has to help, or nothing was "
+                                    "measured. Suspended: spec.suspend stops it. Complete, Failed: it has ended.",
+                             .max_items = 16,
+                             .list_type = "map",
+                             .list_map_key = "type"}),
       Field<&T::progress>("progress", {.doc = "Ended trials, and the number planned: \"5/8\".", .max_length = 15}),
       Field<&T::throughput_unit>(
           "throughputUnit",

@@ -58,7 +58,8 @@ std::span<const FieldInfo> PrometheusQuery::Fields() {
 std::span<const FieldInfo> PrometheusSource::Fields() {
   using T = PrometheusSource;
   static constexpr FieldInfo kFields[] = {
-      Field<&T::url>("url", {.doc = "Where Prometheus answers: http://prometheus.monitoring:9090.",
+      Field<&T::url>("url", {.doc = "Where Prometheus answers: http://prometheus.monitoring:9090. It has to be one of "
+                                    "those that the administrator of grus lists (grus-manager --prometheus-servers).",
                              .required = true,
                              .max_length = 512,
                              .pattern = "^https?://[^/]+"}),
@@ -74,9 +75,10 @@ std::span<const FieldInfo> PrometheusSource::Fields() {
 std::span<const FieldInfo> TrialMeasure::Fields() {
   using T = TrialMeasure;
   static constexpr FieldInfo kFields[] = {
-      Field<&T::source>("source", {.doc = "Where the speed comes from. Logs: what the training prints. "
-                                          "Prometheus: what it exports. Push: what it sends to grus.",
-                                   .default_json = "\"Logs\""}),
+      Field<&T::source>(
+          "source", {.doc = "Where the speed comes from. Logs: what the training prints. Prometheus: what it exports. "
+                            "Push: annotations that the training itself keeps up to date on its job or pod.",
+                     .default_json = "\"Logs\""}),
       Field<&T::patterns>(
           "patterns", {.doc = "How to read the log. If not set, the formats of the usual frameworks are recognised.",
                        .max_items = 16,

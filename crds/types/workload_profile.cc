@@ -41,7 +41,7 @@ std::span<const FieldInfo> ProfilePoint::Fields() {
           "measuredBy", {.doc = "The TrialJob that measured it: NAMESPACE/NAME; or the job that showed it while it "
                                 "ran: elastichorovodjob/NAMESPACE/NAME.",
                          .max_length = 317}),
-      Field<&T::time>("time", {.doc = "When.", .required = true}),
+      Field<&T::time>("time", {.doc = "When it was measured.", .required = true}),
   };
   return kFields;
 }
@@ -101,7 +101,7 @@ std::span<const FieldInfo> ProfileDrift::Fields() {
   using T = ProfileDrift;
   static constexpr FieldInfo kFields[] = {
       Field<&T::job>("job", {.doc = "The job whose speed differs: NAMESPACE/NAME.", .max_length = 317}),
-      Field<&T::config>("config", {.doc = "What it runs on, as in the point."}),
+      Field<&T::config>("config", {.doc = "What it runs on, as in the measurement that it differs from."}),
       Field<&T::expected>("expected", {.doc = "Its speed according to this profile."}),
       Field<&T::observed>("observed", {.doc = "Its speed as observed."}),
       Field<&T::time>("time", {.doc = "When it was observed."}),
@@ -113,10 +113,11 @@ std::span<const FieldInfo> WorkloadProfileStatus::Fields() {
   using T = WorkloadProfileStatus;
   static constexpr FieldInfo kFields[] = {
       Field<&T::observed_generation>("observedGeneration", {.doc = "The generation this status is about."}),
-      Field<&T::conditions>("conditions", {.doc = "Ready, Reconciling, Stalled, Drifted.",
-                                           .max_items = 16,
-                                           .list_type = "map",
-                                           .list_map_key = "type"}),
+      Field<&T::conditions>("conditions",
+                            {.doc = "Ready: it has measurements. Drifted: a running job is not as fast as measured.",
+                             .max_items = 16,
+                             .list_type = "map",
+                             .list_map_key = "type"}),
       Field<&T::gpus>("gpus", {.doc = "The GPU types of the points, joined by commas.", .max_length = 1024}),
       Field<&T::knee>(
           "knee", {.doc = "GPUs at the knee of each of them, joined by commas. \"?\": not known; \"8+\": 8 or more, "
