@@ -152,12 +152,13 @@ make_programs() { # NAME STAGE
 #!/usr/bin/env bash
 kube() { "$PWD/$cluster" kubectl --name "$1" -- "\$@"; }
 if [[ "\$*" == *wait*ehj/*condition=Complete* ]]; then
-  for ((i = 0; i < 100; i++)); do
-    launchers=\$(kube get pods -l ai.centauruscloud.io/role=launcher --field-selector status.phase=Running -o name)
-    [[ -z \$launchers ]] || break
-    sleep 0.3
+  kube "\$@" &
+  while kill -0 "\$!" 2>/dev/null; do
+    kube annotate pods -l ai.centauruscloud.io/role=launcher grus.test/outcome=succeed --overwrite >/dev/null 2>&1
+    sleep 0.5
   done
-  kube annotate \$launchers grus.test/outcome=succeed --overwrite >/dev/null
+  wait "\$!"
+  exit
 fi
 exec "$PWD/$cluster" kubectl --name "$1" -- "\$@"
 SHIM
