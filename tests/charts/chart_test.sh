@@ -46,6 +46,10 @@ check "lint with everything set finds nothing" "$helm" lint --strict "$chart" --
 while IFS='|' read -r flag pattern; do
   check "refused: $flag" refuses "$pattern" --set "$flag"
 done <<'EOF'
+crds.install=maybe|at '/crds/install': got string, want boolean
+crds.keep=1|at '/crds/keep'
+crds.podGroups=none|at '/crds/podGroups'
+crds.upgrade=true|at '/crds': additional properties 'upgrade' not allowed
 replicas=-1|at '/replicas': minimum
 replicas=many|at '/replicas': got string, want integer
 replica=3|additional properties 'replica' not allowed
@@ -64,11 +68,17 @@ metrics.enabled=false,metrics.serviceMonitor.enabled=true|metrics.serviceMonitor
 EOF
 
 # --- what it holds
-crds() { "$helm" show crds "$chart" 2>/dev/null | grep -v -e '^---$' -e '^$'; }
+crds() { render --set crds.keep=false --show-only templates/crds.yaml 2>/dev/null | grep -v -e '^---$' -e '^$' -e '^# Source: '; }
 check "its CRDs are those that crdgen wrote" equals "$(cat crds/generated/*.yaml | grep -v -e '^---$' -e '^$')" crds
 check "its version is the manager's" prints "^appVersion: $("$manager" --version | cut -d' ' -f2)\$" "$helm" show chart "$chart"
 check "it can be packed" "$helm" package "$chart" --destination "$GRUS_STATE"
-check "with the CRDs" prints 'grus/crds/elastichorovodjobs.ai.centauruscloud.io.yaml' tar -tzf "$GRUS_STATE"/grus-*.tgz
+packed() { "$helm" template grus "$GRUS_STATE"/grus-*.tgz --namespace grus-system "$@"; }
+check "with all that the folder holds" equals "$(render 2>/dev/null)" packed
+keeps() { render "$@" 2>/dev/null | grep -c 'helm.sh/resource-policy: keep' || true; }
+check "it keeps its CRDs" equals "$(grep -l '^kind: CustomResourceDefinition' crds/generated/*.yaml | wc -l)" keeps
+check "unless told not to" equals 0 keeps --set crds.keep=false
+check "no CRDs when not asked for" fails prints '^kind: CustomResourceDefinition' render --set crds.install=false
+check "nor those of PodGroups" fails prints '^  name: podgroups' render --set crds.podGroups=false
 rm -f -- "$GRUS_STATE"/grus-*.tgz
 check "a ServiceMonitor when asked for" prints '^kind: ServiceMonitor' render --set metrics.serviceMonitor.enabled=true
 check "no Service without metrics" fails prints '^kind: Service$' render --set metrics.enabled=false
@@ -235,8 +245,8 @@ check "the permissions go" equals "" kube get clusterroles,clusterrolebindings -
 kube -n team-a delete ehj "$job" --wait >/dev/null
 
 # --- one namespace only
-check "helm install for one namespace" "$helm" install grus "$chart" --namespace grus-team --wait --timeout 60s \
-  --set 'namespaces={team-a}'
+check "helm install for one namespace, with the CRDs that stayed" "$helm" install grus "$chart" --namespace grus-team \
+  --take-ownership --wait --timeout 60s --set 'namespaces={team-a}'
 check "helm upgrade keeps the values" "$helm" upgrade grus "$chart" --namespace grus-team --wait --timeout 60s \
   --reset-then-reuse-values --set replicas=1
 check "one namespace, one replica" prints '^1 .*--namespaces=team-a' \
