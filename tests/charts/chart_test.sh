@@ -50,6 +50,7 @@ crds.install=maybe|at '/crds/install': got string, want boolean
 crds.keep=1|at '/crds/keep'
 crds.podGroups=none|at '/crds/podGroups'
 crds.upgrade=true|at '/crds': additional properties 'upgrade' not allowed
+aggregatedRoles=all|at '/aggregatedRoles': got string, want boolean
 replicas=-1|at '/replicas': minimum
 replicas=many|at '/replicas': got string, want integer
 replica=3|additional properties 'replica' not allowed
