@@ -13,7 +13,7 @@ export GRUS_STATE
 cluster_name=$name-$$
 manager_pid=
 clean_up() {
-  [[ -z $manager_pid ]] || kill -KILL "$manager_pid" 2>/dev/null
+  [[ -z $manager_pid ]] || { kill -KILL "$manager_pid" && wait "$manager_pid"; } 2>/dev/null
   "$cluster" down --all >/dev/null 2>&1
   rm -rf -- "$GRUS_STATE"
 }
