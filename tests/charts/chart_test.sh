@@ -66,6 +66,11 @@ namespaces={Team_A}|at '/namespaces/0'
 schedulerLeaseNamespaces={}|at '/schedulerLeaseNamespaces/0'
 podDisruptionBudget.maxUnavailable=half|at '/podDisruptionBudget/maxUnavailable'
 metrics.enabled=false,metrics.serviceMonitor.enabled=true|metrics.serviceMonitor.enabled needs metrics.enabled
+dashboards.enabled=yes|at '/dashboards/enabled': got string, want boolean
+dashboards.namespace=Team_A|at '/dashboards/namespace'
+dashboards.labels=x|at '/dashboards/labels'
+dashboards.folder=x|at '/dashboards': additional properties 'folder' not allowed
+metrics.enabled=false,dashboards.enabled=true|dashboards.enabled needs metrics.enabled
 metrics.enabled=false,metrics.prometheusRule.enabled=true|metrics.prometheusRule.enabled needs metrics.enabled
 metrics.prometheusRule.enabled=true,resources.limits.memory=64x|resources.limits.memory: "64x" is no number
 metrics.prometheusRule.selector=grus|at '/metrics/prometheusRule/selector'

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The chart's alerts, with a real promtool: each fires when it is due and not otherwise. Then against /metrics of a
-# manager that runs: the alerts are tried with metrics and labels that it has. Takes about a minute.
+# manager that runs: the alerts are tried with metrics and labels that it has, and each query of the dashboards finds
+# something. Takes about a minute.
 # shellcheck disable=SC2317 # check() calls the functions.
 set -uo pipefail
 cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/../.." || exit
@@ -60,6 +61,19 @@ done
 documented() { sed -nE 's/^### (Grus[A-Za-z]+)$/\1/p' docs/alerts.md; }
 check "docs/alerts.md has each, and no other" equals "$(printf '%s\n' "${alerts[@]}")" documented
 
+# --- the dashboards
+dashboards=("$chart"/dashboards/*.json)
+holds() { jq -e -s "$1" "${dashboards[@]}"; }   # holds CLAIM: of the list of them.
+# shellcheck disable=SC2016 # jq's and Grafana's variables.
+{
+  check "dashboards have different ids and titles" holds '(map(.uid) | unique | length) == 3 and (map(.title) | unique | length) == 3'
+  check "their panels have ids of their own" holds 'all(.[]; [.panels[].id] | length == (unique | length))'
+  check "a title and a unit" holds 'all(.[].panels[]; .title != "" and (.type == "row" or .fieldConfig.defaults.unit != null))'
+  check "and ask the data source that is chosen" holds 'all(.[].panels[].targets[]?; .datasource.uid == "${datasource}")'
+  check "no two overlap" holds 'all(.[]; [.panels[].gridPos | . as $p | range(.y; .y + .h) as $y | range(.x; .x + .w) | [., $y]] |
+    length == (unique | length))'
+}
+
 # --- a manager that has done what it has metrics for
 start_cluster 8 team-a team-b
 kube apply --server-side -f crds/generated >/dev/null
@@ -98,5 +112,35 @@ labelled() {
 }
 unreal() { sed -nE "s/.*series: '([^']*)'.*/\\1/p" tests/charts/alerts_test.yaml | grep -v '^up{' | labelled | comm -23 - <(labelled <"$GRUS_STATE/metrics"); }
 check "they were tried with the manager's names and labels" equals "" unreal
+
+# --- the dashboards, and their queries with Grafana's variables filled in
+render --show-only templates/dashboards.yaml --set dashboards.enabled=true,dashboards.namespace=team-a 2>/dev/null |
+  kube apply --server-side -f - >/dev/null
+loaded() { kube -n team-a get configmap -l grafana_dashboard=1 -o json | jq -S -s '.[].items[].data[] | fromjson'; }
+check "the ConfigMaps hold them" equals "$(jq -S . "${dashboards[@]}")" loaded
+queries() { jq -r '.panels[].targets[]?.expr' "${dashboards[@]}" |
+  sed -E 's/[$]namespace/grus-system/g; s/[$]job/grus-metrics/g; s/[$]__rate_interval/5m/g; s/[$](queue|pool)/.*/g'; }
+check "there are some" test "$(queries | wc -l)" -gt 30
+check "no other variables" fails prints '[$]' queries
+check "none has a metric that is not the manager's" equals "" strangers < <(queries)
+variables() { jq -r '.templating.list[].query.query? // empty' "${dashboards[@]}" | sed -E 's/^label_values\((.*), [a-z]+\)$/\1/'; }
+check "nor has a variable" equals "" strangers < <(variables)
+families() { sed -E 's/_(bucket|sum|count)$//' | sort -u; }
+# Of a work queue's two durations one is that of the reconciles.
+not_shown() { exported | families | comm -23 - <(queries | grep -oE '[a-z_]+' | families) | grep -vx workqueue_work_duration_seconds; }
+check "each metric of the manager is on one" prints '^$' not_shown
+answered() { # Prometheus finds something for each query of the input, in what the manager exported for an hour.
+  {
+    echo "tests: [{interval: 1m, input_series: ["
+    sed -E "s/'/''/g; s/^([a-z_]+)\\{?/\\1{namespace=\"grus-system\", job=\"grus-metrics\", instance=\"a\", /
+      s/, \\}? ?([^ ]+)\$/} \\1/; s/^(.*\\}) ([^ ]+)\$/{series: '\\1', values: '\\2x60'},/" "$GRUS_STATE/metrics"
+    echo "], promql_expr_test: ["
+    jq -R -r '{expr: "count(\(.)) > bool 0", eval_time: "1h", exp_samples: [{labels: "{}", value: 1}]} | tojson + ","'
+    echo "]}]"
+  } >"$GRUS_STATE/queries.yaml"
+  "$promtool" test rules "$GRUS_STATE/queries.yaml"
+}
+check "each query finds something" answered < <(queries)
+check "one with a label that is not there would not" fails answered <<<'sum(rate(grus_requests_total{verb="mystery"}[5m]))'
 
 finish
