@@ -1,0 +1,87 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The Helm chart without a cluster: what it renders, and what it refuses. Takes 20 seconds once helm is built.
+# shellcheck disable=SC2317 # check() calls the functions.
+set -uo pipefail
+cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/../.." || exit
+
+name=values
+# shellcheck source=tests/charts/cluster.sh
+source tests/charts/cluster.sh
+
+refuses() { # refuses PATTERN FLAG...: helm fails and says why.
+  local pattern=$1 got
+  shift
+  if got=$(render "$@" 2>&1); then
+    echo "it was accepted"
+    return 1
+  fi
+  grep -q -e "$pattern" <<<"$got" || { echo "no '$pattern' in: $got"; return 1; }
+}
+
+check "helm is built" "$helm" version
+check "lint finds nothing" "$helm" lint --strict "$chart"
+check "lint with everything set finds nothing" "$helm" lint --strict "$chart" --values tests/charts/everything.yaml
+
+# --- values that are refused, with a word on where
+while IFS='|' read -r flag pattern; do
+  check "refused: $flag" refuses "$pattern" --set "$flag"
+done <<'EOF'
+crds.install=maybe|at '/crds/install': got string, want boolean
+crds.keep=1|at '/crds/keep'
+crds.podGroups=none|at '/crds/podGroups'
+crds.upgrade=true|at '/crds': additional properties 'upgrade' not allowed
+aggregatedRoles=all|at '/aggregatedRoles': got string, want boolean
+replicas=-1|at '/replicas': minimum
+replicas=many|at '/replicas': got string, want integer
+replica=3|additional properties 'replica' not allowed
+image.tag=a b|at '/image/tag'
+image.digest=sha256:short|at '/image/digest'
+image.pullPolicy=Sometimes|at '/image/pullPolicy': value must be one of 'Always', 'IfNotPresent', 'Never'
+logLevel=loud|at '/logLevel': value must be one of 'debug', 'info', 'warn', 'error'
+logFormat=xml|at '/logFormat': value must be one of 'text', 'json'
+reconcileThreads=0|at '/reconcileThreads': minimum
+reconcileThreads=257|at '/reconcileThreads': maximum
+controllers={mystery}|at '/controllers/0': value must be one of 'elastic', 'gang'
+namespaces={Team_A}|at '/namespaces/0'
+schedulerLeaseNamespaces={}|at '/schedulerLeaseNamespaces/0'
+podDisruptionBudget.maxUnavailable=half|at '/podDisruptionBudget/maxUnavailable'
+metrics.enabled=false,metrics.serviceMonitor.enabled=true|metrics.serviceMonitor.enabled needs metrics.enabled
+dashboards.enabled=yes|at '/dashboards/enabled': got string, want boolean
+dashboards.namespace=Team_A|at '/dashboards/namespace'
+dashboards.labels=x|at '/dashboards/labels'
+dashboards.folder=x|at '/dashboards': additional properties 'folder' not allowed
+metrics.enabled=false,dashboards.enabled=true|dashboards.enabled needs metrics.enabled
+networkPolicy.enabled=on|at '/networkPolicy/enabled': got string, want boolean
+networkPolicy.apiServerPorts={}|at '/networkPolicy/apiServerPorts/0'
+networkPolicy.apiServerPorts[0]=65536|at '/networkPolicy/apiServerPorts/0': maximum
+networkPolicy.metricsFrom[0].namespace=monitoring|at '/networkPolicy/metricsFrom/0': additional properties 'namespace' not allowed
+networkPolicy.metricsFrom[0].podSelector=prometheus|at '/networkPolicy/metricsFrom/0/podSelector'
+networkPolicy.egress[0].from=x|at '/networkPolicy/egress/0': additional properties 'from' not allowed
+networkPolicy.ingress=x|at '/networkPolicy': additional properties 'ingress' not allowed
+metrics.enabled=false,metrics.prometheusRule.enabled=true|metrics.prometheusRule.enabled needs metrics.enabled
+metrics.prometheusRule.enabled=true,resources.limits.memory=64x|resources.limits.memory: "64x" is no number
+metrics.prometheusRule.selector=grus|at '/metrics/prometheusRule/selector'
+metrics.prometheusRule.interval=1m|at '/metrics/prometheusRule': additional properties 'interval' not allowed
+metrics.prometheusRule.labels=x|at '/metrics/prometheusRule/labels'
+EOF
+
+# --- what it holds
+crds() { render --set crds.keep=false --show-only templates/crds.yaml 2>/dev/null | grep -v -e '^---$' -e '^$' -e '^# Source: '; }
+check "its CRDs are those that crdgen wrote" equals "$(cat crds/generated/*.yaml | grep -v -e '^---$' -e '^$')" crds
+check "its version is the manager's" prints "^appVersion: $("$manager" --version | cut -d' ' -f2)\$" "$helm" show chart "$chart"
+check "it can be packed" "$helm" package "$chart" --destination "$GRUS_STATE"
+packed() { "$helm" template grus "$GRUS_STATE"/grus-*.tgz --namespace grus-system "$@"; }
+more=(--set 'metrics.prometheusRule.enabled=true,dashboards.enabled=true')
+check "with all that the folder holds" equals "$(render "${more[@]}" 2>/dev/null)" packed "${more[@]}"
+keeps() { render "$@" 2>/dev/null | grep -c 'helm.sh/resource-policy: keep' || true; }
+check "it keeps its CRDs" equals "$(grep -l '^kind: CustomResourceDefinition' crds/generated/*.yaml | wc -l)" keeps
+check "unless told not to" equals 0 keeps --set crds.keep=false
+check "no CRDs when not asked for" fails prints '^kind: CustomResourceDefinition' render --set crds.install=false
+check "nor those of PodGroups" fails prints '^  name: podgroups' render --set crds.podGroups=false
+rm -f -- "$GRUS_STATE"/grus-*.tgz
+check "a ServiceMonitor when asked for" prints '^kind: ServiceMonitor' render --set metrics.serviceMonitor.enabled=true
+check "no Service without metrics" fails prints '^kind: Service$' render --set metrics.enabled=false
+
+finish
