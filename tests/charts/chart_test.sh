@@ -33,6 +33,9 @@ accepted() { # accepted FLAG...
 }
 check "the server accepts the defaults" accepted
 check "and everything set" accepted --values tests/charts/everything.yaml
+for file in "$chart"/values-*.yaml; do
+  check "and ${file##*/}" accepted --values "$file"
+done
 policy() { # policy FILTER FLAG...: the NetworkPolicy, by jq.
   render --show-only templates/networkpolicy.yaml --set networkPolicy.enabled=true "${@:2}" 2>/dev/null |
     kube create --dry-run=client --validate=false -f - -o json | jq -c "$1"

@@ -24,6 +24,14 @@ check "helm is built" "$helm" version
 check "lint finds nothing" "$helm" lint --strict "$chart"
 check "lint with everything set finds nothing" "$helm" lint --strict "$chart" --values tests/charts/everything.yaml
 
+for file in "$chart"/values-*.yaml; do
+  check "lint with ${file##*/} finds nothing" "$helm" lint --strict "$chart" --values "$file"
+done
+on_openshift() { render --values "$chart/values-openshift.yaml" --show-only "templates/$1.yaml" "${@:2}" 2>/dev/null; }
+check "on OpenShift the user is the namespace's" fails prints 'runAsUser\|runAsGroup' on_openshift deployment
+check "which is not root" prints 'runAsNonRoot: true' on_openshift deployment
+check "and DNS can be reached" prints 'port: 5353' on_openshift networkpolicy --set networkPolicy.enabled=true
+
 # --- values that are refused, with a word on where
 while IFS='|' read -r flag pattern; do
   check "refused: $flag" refuses "$pattern" --set "$flag"
