@@ -166,15 +166,24 @@ TEST_F(ProfileStoreTest, ASpeedThatNoGpuHasIsNotSaved) {
 
 // S10: one namespace cannot fill the cluster with profiles.
 TEST_F(ProfileStoreTest, ANamespaceHasSoManyAndTheOldestMakesRoom) {
+  // Later than their profiles were made, of which many have the same second.
+  const auto now = std::chrono::duration_cast<std::chrono::seconds>(clock_.WallNow().time_since_epoch()).count();
   const auto save = [&](const std::string& ns, std::size_t number) {
-    NewSpeeds speeds = Speeds({MakePoint({"A100", 1, 1, 32}, 100, static_cast<int>(1000 + number))});
+    NewSpeeds speeds = Speeds({MakePoint({"A100", 1, 1, 32}, 100, static_cast<int>(now + 1000 + number))});
     speeds.fingerprint = ns + "-" + std::to_string(number);
     speeds.workload.ns = ns;
     ASSERT_TRUE(Save(speeds));
   };
   save("b", 0);
   for (std::size_t i = 0; i < kMostOfNamespace; ++i) save("a", i);
-  ASSERT_TRUE(clock_.AwaitWaiters(1));
+  // The thread of the cache may wait several times before it has seen them all.
+  const auto has_seen_all = [&] {
+    return std::ranges::all_of(server_.List(kProfiles), [&](const auto& live) {
+      const auto cached = profiles_.Get<api::WorkloadProfile>({"", *live->At({"metadata", "name"})->AsString()});
+      return cached && cached->metadata.resource_version == *live->At({"metadata", "resourceVersion"})->AsString();
+    });
+  };
+  while (!has_seen_all()) ASSERT_TRUE(clock_.AwaitWaiters(1));
   save("a", kMostOfNamespace);
   EXPECT_EQ(server_.List(kProfiles).size(), kMostOfNamespace + 1);
   EXPECT_EQ(server_.Get(kProfiles, {"", "a-0"}), nullptr);
