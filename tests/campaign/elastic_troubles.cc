@@ -214,7 +214,7 @@ ElasticStory RestrictedNamespace() {
           .prepare =
               [](World& world) {
                 Refuse(world, "restricted");
-                Cluster(2, 8, R"({"workersSpec":{"minReplicas":2,"maxReplicas":4}})")(world);
+                Cluster(2, 8, kFour)(world);
               },
           .steps = {UntilTrains(4)}};
 }

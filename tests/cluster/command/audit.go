@@ -50,16 +50,9 @@ func printAudit(s settings, args []string) error {
 	if err := f.parse(args); err != nil {
 		return err
 	}
-	folder, err := s.folder(f.name())
+	c, err := s.existing(f.name())
 	if err != nil {
 		return err
-	}
-	c, err := loadCluster(folder)
-	if err != nil {
-		return err
-	}
-	if c == nil {
-		return fmt.Errorf("audit: there is no cluster %s", f.name())
 	}
 	file, err := os.Open(c.auditFile())
 	if errors.Is(err, os.ErrNotExist) {
