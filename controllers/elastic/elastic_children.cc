@@ -52,11 +52,13 @@ Json WritableMount(const char* name, const char* path) {
 
 constexpr char kPodIndexLabel[] = "apps.kubernetes.io/pod-index";
 
-// The files of the job's Secret. Workers and launcher have only what each needs: they run code of different trust when
+constexpr char kJobVolume[] = "grus-job";  // Of the job's Secret.
+// Its files. Workers and launcher have only what each needs: they run code of different trust when
 // a dependency is compromised.
 constexpr char kLoginKey[] = "id_ed25519", kLoginPublicKey[] = "authorized_keys", kHostKey[] = "host_key",
                kHostPublicKey[] = "known_hosts", kWorkerScript[] = "worker.sh", kPreStopScript[] = "pre_stop.sh",
-               kLauncherScript[] = "launcher.sh", kHorovodPatch[] = "sitecustomize.py";
+               kLauncherScript[] = "launcher.sh", kDiscoveryFile[] = "discover_hosts.sh",
+               kHorovodPatch[] = "sitecustomize.py";
 constexpr const char* kFilesOfWorkers[] = {kHostKey, kLoginPublicKey, kWorkerScript, kPreStopScript, kHorovodPatch};
 constexpr const char* kFilesOfLauncher[] = {kLoginKey, kHostPublicKey, kLauncherScript, kHorovodPatch};
 
@@ -287,13 +289,11 @@ kube::Pod LauncherPodOf(const ElasticHorovodJob& job) {
 
 std::string UnreadableField(const ElasticHorovodJob& job) {
   const std::pair<const char*, const Json*> templates[] = {
-      {"spec.workersSpec.template.", &job.spec.workers.pod_template},
-      {"spec.launcherSpec.template.", &job.spec.launcher.pod_template}};
+      {"spec.workersSpec.template", &job.spec.workers.pod_template},
+      {"spec.launcherSpec.template", &job.spec.launcher.pod_template}};
   for (const auto& [path, user_template] : templates) {
-    if (const std::string* left_out = user_template->AsString()) {
-      return std::string(path, std::string_view(path).size() - 1) + ": " + *left_out;
-    }
-    if (auto read = DecodeTemplate(*user_template); !read) return path + read.error().message();
+    if (const std::string* left_out = user_template->AsString()) return std::string(path) + ": " + *left_out;
+    if (auto read = DecodeTemplate(*user_template); !read) return std::string(path) + "." + read.error().message();
   }
   return {};
 }

@@ -22,9 +22,6 @@ std::string LauncherName(const api::ElasticHorovodJob& job);
 std::string HostsName(const api::ElasticHorovodJob& job);
 std::string SecretName(const api::ElasticHorovodJob& job);  // Carries the UID: a job made again gets a new key.
 
-inline constexpr char kJobVolume[] = "grus-job";  // The volume of that Secret in pods.
-inline constexpr char kDiscoveryFile[] = "discover_hosts.sh";
-
 kube::Json MakeService(const api::ElasticHorovodJob& job);
 // Its ssh keys and the scripts of its pods.
 kube::Json MakeSecret(const api::ElasticHorovodJob& job, const JobKeys& keys);

@@ -2,7 +2,8 @@
 #include "controllers/elastic/pod_templates.h"
 
 #include <algorithm>
-#include <span>
+
+#include "controllers/policy/json_default.h"
 
 namespace grus {
 namespace {
@@ -14,12 +15,13 @@ std::string NameOf(const Json& item, std::string_view name_key) {
   return name && name->AsString() ? *name->AsString() : std::string();
 }
 
-// Sets the field at `path`, unless it exists or something on the path is not an object.
-void SetDefault(Json& object, std::span<const std::string> path, const Json& value) {
-  if (!object.is_null() && !object.is_object()) return;
-  Json& member = object[path.front()];
-  if (path.size() > 1) SetDefault(member, path.subspan(1), value);
-  else if (member.is_null()) member = value;
+// Whether an object in `list` has that value at `key`. `list` may be null, or no array.
+bool HasItem(const Json* list, std::string_view key, const Json& value) {
+  if (list == nullptr || !list->is_array()) return false;
+  return std::any_of(list->AsArray()->begin(), list->AsArray()->end(), [&](const Json& item) {
+    const Json* found = item.Find(key);
+    return found && *found == value;
+  });
 }
 
 // Keeps the amounts that the user states.
@@ -96,14 +98,6 @@ void PreferNode(Json& spec, const std::string& node) {
   // Without a selector it counts no pods.
   spec["topologySpreadConstraints"].Append(Json::MakeObject(
       {{"maxSkew", 1}, {"topologyKey", "kubernetes.io/hostname"}, {"whenUnsatisfiable", "ScheduleAnyway"}}));
-}
-
-bool HasItem(const Json* list, std::string_view key, const Json& value) {
-  if (list == nullptr || !list->is_array()) return false;
-  return std::any_of(list->AsArray()->begin(), list->AsArray()->end(), [&](const Json& item) {
-    const Json* found = item.Find(key);
-    return found && *found == value;
-  });
 }
 
 void MergeNamed(Json& object, std::string_view key, const Json& items, std::string_view name_key) {

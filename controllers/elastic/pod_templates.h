@@ -34,9 +34,6 @@ kube::Json OverlayTemplate(const kube::Json& user_template, const OurContainer& 
 // if the spec says itself what it prefers or how to spread.
 void PreferNode(kube::Json& spec, const std::string& node);
 
-// Whether an object in `list` has that value at `key`. `list` may be null, or no array.
-bool HasItem(const kube::Json* list, std::string_view key, const kube::Json& value);
-
 // Adds `items` to the array at `key` of `object`, and replaces those with the same `name_key`. What is neither missing
 // nor an array stays as it is.
 void MergeNamed(kube::Json& object, std::string_view key, const kube::Json& items, std::string_view name_key);

@@ -1,31 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "controllers/policy/pod_security.h"
 
+#include <string>
+#include <vector>
+
+#include "controllers/policy/json_default.h"
+
 namespace grus {
 namespace {
 
 using kube::Json;
 
-// The member, an empty object if it is not there; null if it is something else.
-Json* ObjectIn(Json& parent, const char* name) {
-  Json& member = parent[name];
-  if (member.is_null()) member = Json::MakeObject();
-  return member.is_object() ? &member : nullptr;
+struct Default {
+  std::vector<std::string> path;
+  Json value;
+};
+
+const std::vector<Default>& DefaultsOfPod() {
+  static const std::vector<Default> kDefaults = {
+      {{"spec", "securityContext", "runAsNonRoot"}, true},
+      {{"spec", "securityContext", "seccompProfile"}, Json::MakeObject({{"type", "RuntimeDefault"}})},
+      {{"metadata", "annotations", kPodSecurityAnnotation}, "restricted"}};
+  return kDefaults;
 }
 
-void SetIfOpen(Json& parent, const char* name, Json value) {
-  Json& member = parent[name];
-  if (member.is_null()) member = std::move(value);
-}
-
-void FillContainer(Json& container) {
-  if (!container.is_object()) return;
-  Json* context = ObjectIn(container, "securityContext");
-  if (context == nullptr) return;
-  SetIfOpen(*context, "allowPrivilegeEscalation", false);
-  if (Json* capabilities = ObjectIn(*context, "capabilities")) {
-    SetIfOpen(*capabilities, "drop", Json::MakeArray({"ALL"}));
-  }
+const std::vector<Default>& DefaultsOfContainer() {
+  static const std::vector<Default> kDefaults = {
+      {{"securityContext", "allowPrivilegeEscalation"}, false},
+      {{"securityContext", "capabilities", "drop"}, Json::MakeArray({"ALL"})}};
+  return kDefaults;
 }
 
 }  // namespace
@@ -37,20 +40,20 @@ bool IsRefusedAsUnrestricted(const kube::Error& refusal) {
 
 void FillPodSecurity(Json& pod) {
   if (!pod.is_object()) return;
-  Json* spec = ObjectIn(pod, "spec");
-  if (spec == nullptr) return;
-  if (Json* context = ObjectIn(*spec, "securityContext")) {
-    SetIfOpen(*context, "runAsNonRoot", true);
-    SetIfOpen(*context, "seccompProfile", Json::MakeObject({{"type", "RuntimeDefault"}}));
-  }
+  for (const auto& [path, value] : DefaultsOfPod()) SetDefault(pod, path, value);
+  // Whatever the template says there.
+  Json* metadata = pod.Find("metadata");
+  Json* annotations = metadata != nullptr ? metadata->Find("annotations") : nullptr;
+  if (annotations != nullptr && annotations->is_object()) (*annotations)[kPodSecurityAnnotation] = "restricted";
   for (const char* list : {"containers", "initContainers"}) {
-    Json* containers = spec->Find(list);
+    Json* spec = pod.Find("spec");
+    Json* containers = spec != nullptr ? spec->Find(list) : nullptr;
     if (containers == nullptr || !containers->is_array()) continue;
-    for (Json& container : *containers->AsArray()) FillContainer(container);
+    for (Json& container : *containers->AsArray()) {
+      if (!container.is_object()) continue;
+      for (const auto& [path, value] : DefaultsOfContainer()) SetDefault(container, path, value);
+    }
   }
-  Json* metadata = ObjectIn(pod, "metadata");
-  Json* annotations = metadata == nullptr ? nullptr : ObjectIn(*metadata, "annotations");
-  if (annotations != nullptr) (*annotations)[kPodSecurityAnnotation] = "restricted";
 }
 
 }  // namespace grus
