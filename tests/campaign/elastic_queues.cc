@@ -161,10 +161,13 @@ ElasticStory RuntimeIsOver() {
   const auto raises = [](World& world) { EditSpec(world, kQueues, "borrower", R"({"maximumRuntimeSeconds":36000})"); };
   const auto runs_or_is_over = [](const World& world) {
     if (PhaseOf(world, kName) != "Failed") return Trains(world, kName, 8);
-    // A clock that is set forward, and perhaps back again, has charged an hour to it.
+    // A clock that is set forward, and perhaps back again, has charged an hour to it: its status says so.
     const Json* job = world.Get(kJobs, {kNamespace, kName});
-    const Json* ready = job ? kube::testing::ConditionOf(*job, "Ready") : nullptr;
-    return ready && Text(*ready, {"message"}).starts_with("the job has run for the 3600 s that GpuQueue borrower");
+    const Json* ran = job->At({"status", "usage", "runSeconds"});
+    const auto scaled = kube::ParseTime(Text(*job, {"status", "lastScale", "time"}));
+    const auto ended = kube::ParseTime(Text(*job, {"status", "completionTime"}));
+    const auto before = std::chrono::seconds(ran && ran->AsInt() ? *ran->AsInt() : 0);
+    return scaled && ended && before + (ended->value - scaled->value) >= std::chrono::hours(1);
   };
   const auto until = [&](std::function<void(World&)> act) {
     return Until("it trains with 8, or its time is over", runs_or_is_over, std::move(act));
