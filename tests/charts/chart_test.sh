@@ -10,18 +10,14 @@ cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/../.." || exit
 name=chart
 # shellcheck source=tests/charts/cluster.sh
 source tests/charts/cluster.sh
+# shellcheck source=tests/charts/account.sh
+source tests/charts/account.sh
 job=elastic-bert
 
 check "helm is built" "$helm" version
 
 # --- a cluster: two nodes of 8 GPUs, and the strictest pod security where the manager is to run
-check "a cluster" "$cluster" up --name "$cluster_name"
-check "two nodes of 8 GPUs" "$cluster" nodes 2 --gpus 8 --name "$cluster_name"
-KUBECONFIG=$("$cluster" kubeconfig --name "$cluster_name") || finish
-export KUBECONFIG
-for namespace in grus-system grus-team team-a team-b; do
-  kube create namespace "$namespace" >/dev/null
-done
+start_cluster 8 grus-system grus-team team-a team-b
 # "warn" too: for a Deployment, what "enforce" will refuse later is only a warning.
 kube label namespace grus-system grus-team pod-security.kubernetes.io/{enforce,warn}=restricted >/dev/null
 
@@ -107,16 +103,10 @@ check "may name a job as owner that blocks its deletion" may grus-system update 
 # start_manager NAMESPACE: runs grus-manager as the chart's account there, with the arguments of the Deployment; only
 # its ports are free ones.
 start_manager() {
-  local namespace=$1 token
+  local namespace=$1
   log=$GRUS_STATE/$namespace.log
-  token=$(kube -n "$namespace" create token grus) || return 1
-  cp -- "$KUBECONFIG" "$GRUS_STATE/account"
-  kube --kubeconfig "$GRUS_STATE/account" config unset users >/dev/null || return 1
-  kube --kubeconfig "$GRUS_STATE/account" config set-credentials account --token "$token" >/dev/null || return 1
-  kube --kubeconfig "$GRUS_STATE/account" config set-context --current --user account >/dev/null || return 1
-  mapfile -t args < <(kube -n "$namespace" get deployment grus \
-    -o 'jsonpath={range .spec.template.spec.containers[0].args[*]}{@}{"\n"}{end}' |
-    sed -E 's/^(--(metrics|health)-address=):.*/\1127.0.0.1:0/')
+  account_kubeconfig "$KUBECONFIG" "$namespace" "$GRUS_STATE/account" || return 1
+  mapfile -t args < <(deployment_arguments "$namespace")
   env -u KUBECONFIG "$manager" --kubeconfig "$GRUS_STATE/account" "${args[@]}" >"$log" 2>&1 &
   manager_pid=$!
 }

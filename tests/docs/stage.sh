@@ -166,13 +166,10 @@ fi
 set -e
 namespace=\$(kubectl get deployments --all-namespaces -l app.kubernetes.io/name=grus -o 'jsonpath={.items[0].metadata.namespace}')
 account=$2/account
-cp -- "\$HOME/.kube/config" "\$account"
-token=\$(kubectl -n "\$namespace" create token grus)
-kubectl --kubeconfig "\$account" config unset users >/dev/null
-kubectl --kubeconfig "\$account" config set-credentials account --token "\$token" >/dev/null
-kubectl --kubeconfig "\$account" config set-context --current --user account >/dev/null
-mapfile -t args < <(kubectl -n "\$namespace" get deployment grus -o 'jsonpath={range .spec.template.spec.containers[0].args[*]}{@}{"\n"}{end}' |
-  sed -E 's/^(--(metrics|health)-address=):.*/\1127.0.0.1:0/')
+kube() { kubectl "\$@"; }
+source "$PWD/tests/charts/account.sh"
+account_kubeconfig "\$HOME/.kube/config" "\$namespace" "\$account"
+mapfile -t args < <(deployment_arguments "\$namespace")
 setsid "$bin/grus-manager" --kubeconfig "\$account" "\${args[@]}" >>$2/manager.log 2>&1 </dev/null &
 echo "\$!" >$2/manager.pid
 SHIM
