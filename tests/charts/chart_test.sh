@@ -117,12 +117,6 @@ stop_manager() { # Leaves its exit status in `ended`; not inside of check(), who
   manager_pid=
 }
 show_log() { tail -n 5 "$log" | sed 's/^/      log: /'; }
-port() { sed -nE "s/.*\"$1_port\":\"?([0-9]+).*/\1/p" "$log" | head -n 1; }
-http() { # http PORT PATH: the answer, with its status line.
-  exec 3<>"/dev/tcp/127.0.0.1/$1" || return 1
-  printf 'GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n' "$2" >&3
-  timeout 5 cat <&3
-}
 # create_job NAMESPACE SED-SCRIPT: the example's job, changed.
 create_job() { sed -E "$2" "examples/$job/job.yaml" | kube -n "$1" create -f -; }
 has() { kube -n "$1" wait "ehj/$job" --for=jsonpath="$2=$3" --timeout=40s; }   # NAMESPACE FIELD VALUE

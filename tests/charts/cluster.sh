@@ -38,4 +38,6 @@ start_manager() { # start_manager FLAG...: as the cluster's administrator; its l
   "$manager" --kubeconfig "$KUBECONFIG" --log-format=json --metrics-address=127.0.0.1:0 "$@" >"$log" 2>&1 &
   manager_pid=$!
 }
-metrics_port() { sed -nE 's/.*"metrics_port":"?([0-9]+).*/\1/p' "$log" | head -n 1; }
+port() { # port metrics | health: of the manager whose log is $log.
+  sed -nE "s/.*\"$1_port\":\"?([0-9]+).*/\1/p" "$log" | head -n 1
+}

@@ -82,11 +82,7 @@ kube create -f tests/charts/queues.yaml >/dev/null
 start_manager --leader-elect --leader-elect-namespace=default --health-address=127.0.0.1:0
 submit() { sed -E "s/(min)Replicas: .*/\1Replicas: $2/; s/(max|target)Replicas: .*/\1Replicas: 16/" \
   examples/elastic-bert/job.yaml | kube -n "$1" create -f -; }
-metrics() { # The numbers of /metrics.
-  exec 3<>"/dev/tcp/127.0.0.1/$(metrics_port)" || return 1
-  printf 'GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n' >&3
-  timeout 5 cat <&3 | tr -d '\r'
-}
+metrics() { http "$(port metrics)" /metrics | tr -d '\r'; }   # With its numbers.
 check "a job takes all GPUs" submit team-a 4
 check "it has them" kube -n team-a wait ehj/elastic-bert --for=jsonpath='{.status.replicas.ready}'=16 --timeout=60s
 check "one comes with a guarantee" submit team-b 8

@@ -180,12 +180,9 @@ SHIM
 check_metrics() { # PAGE STAGE
   local port exported listed name
   port=$(sed -nE 's/.*"metrics_port":"?([0-9]+).*/\1/p' "$2/manager.log" | tail -n 1)
-  exec 3<>"/dev/tcp/127.0.0.1/$port" || { echo "/metrics does not answer"; return; }
-  printf 'GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n' >&3
-  exported=$(timeout 5 sed -n 's/^# TYPE \([^ ]*\) .*/\1/p' <&3 | sort -u)
-  exec 3>&-
+  exported=$(http "$port" /metrics | sed -n 's/^# TYPE \([^ ]*\) .*/\1/p' | sort -u)
   listed=$(sed -nE 's/^\| `([a-z]+(_[a-z]+)+)` \|.*/\1/p' "$1" | sort -u)
-  [[ -n $exported ]] || echo "/metrics is empty"
+  [[ -n $exported ]] || echo "/metrics does not answer, or is empty"
   comm -23 <(echo "$exported") <(echo "$listed") | sed 's/^/not on the page: /'
   while read -r name; do   # Some are exported only once there is something to tell.
     grep -rqF "\"$name\"" controllers clientlib || echo "not in the code: $name"

@@ -37,6 +37,12 @@ prints() { # prints PATTERN COMMAND...: the output matches, whatever the exit st
   grep -q -e "$pattern" <<<"$got" || { echo "no '$pattern' in: $got"; return 1; }
 }
 
+http() { # http PORT PATH: the answer, with its status line.
+  exec 3<>"/dev/tcp/127.0.0.1/$1" || return 1
+  printf 'GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n' "$2" >&3
+  timeout 5 cat <&3
+}
+
 # within SECONDS COMMAND...: repeats the command until it succeeds.
 within() {
   local deadline=$((SECONDS + $1)) output
