@@ -82,8 +82,7 @@ JobPods::Answer JobPods::AnswerTo(Json pod, const std::string& ns, std::stop_tok
   options.timeout = kPatience;
   Answer answer;
   auto created = client_.Create(kube::KindOf<kube::Pod>(), ns, pod, options, stop);
-  if (!created && IsRefusedAsUnrestricted(created.error())) {
-    FillPodSecurity(pod);
+  if (!created && FillIfRefused(created.error(), pod)) {
     answer.is_filled = true;
     created = client_.Create(kube::KindOf<kube::Pod>(), ns, pod, options, stop);
   }

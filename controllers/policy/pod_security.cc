@@ -56,4 +56,10 @@ void FillPodSecurity(Json& pod) {
   }
 }
 
+bool FillIfRefused(const kube::Error& refusal, Json& pod) {
+  const bool is_refused = IsRefusedAsUnrestricted(refusal);
+  if (is_refused) FillPodSecurity(pod);
+  return is_refused;
+}
+
 }  // namespace grus

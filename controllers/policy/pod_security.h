@@ -21,4 +21,7 @@ bool IsRefusedAsUnrestricted(const kube::Error& refusal);
 // the API server names that field. Malformed parts stay as they are.
 void FillPodSecurity(kube::Json& pod);
 
+// After the create of `pod` failed: true if it was refused for that reason; it is filled in then, to be sent once more.
+bool FillIfRefused(const kube::Error& refusal, kube::Json& pod);
+
 }  // namespace grus

@@ -17,9 +17,8 @@ using kube::Status;
 // Creates it; a pod that leaves open what the namespace demands gets it filled in.
 Status CreateAllowed(ChildWriter& writer, const kube::Kind& kind, Json object, std::string* uid = nullptr) {
   Status made = writer.Create(kind, object, uid);
-  if (made || !IsRefusedAsUnrestricted(made.error())) return made;
-  FillPodSecurity(object);
-  return writer.Create(kind, object, uid);
+  if (!made && FillIfRefused(made.error(), object)) made = writer.Create(kind, object, uid);
+  return made;
 }
 
 }  // namespace
