@@ -23,6 +23,10 @@ target_compile_options(grus_options INTERFACE
   $<BUILD_INTERFACE:-Wconversion> $<BUILD_INTERFACE:-Werror>)
 target_include_directories(grus_options INTERFACE
   $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}> $<INSTALL_INTERFACE:include>)
+# What is installed reads what strangers write. tests/charts/image_test.sh looks for each of these in the binary.
+target_compile_options(grus_options INTERFACE $<$<CONFIG:Release>:-fstack-protector-strong;-fstack-clash-protection>
+  $<$<CONFIG:Release>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=3;-fPIE>)
+target_link_options(grus_options INTERFACE $<$<CONFIG:Release>:-pie;LINKER:-z,relro,-z,now>)
 if(GRUS_SANITIZE)
   target_compile_options(grus_options INTERFACE
     -fsanitize=${GRUS_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all

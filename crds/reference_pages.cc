@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "crds/types/all_crds.h"
+
 namespace api {
 namespace {
 
@@ -180,7 +182,7 @@ void AddGroup(Page& page, const Json& crd) {
   const std::string version = Text((*spec.Find("versions")->AsArray())[0], "name");
   const std::string crd_name = Text(crd.At({"metadata", "name"}));
   page.groups += Row({"API", Code(Text(spec, "group") + "/" + version) + ", in the CRD [" + crd_name +
-                                 "](../../crds/generated/" + crd_name + ".yaml)"});
+                                 "](../../crds/generated/" + CrdFile(crd_name) + ")"});
   if (const Json* short_names = names.Find("shortNames")) page.names = ", or " + Names(*short_names);
 }
 

@@ -12,7 +12,7 @@ namespace kube {
 namespace {
 
 // Half of the usual renew deadline: one hung request must not lose the lease.
-constexpr Duration kLeaseTimeout = std::chrono::seconds(5);
+constexpr Duration kShortTimeout = std::chrono::seconds(5);
 
 Result<ClientConfig> ReadConfig(const ConnectOptions& options) {
   if (options.kubeconfig.empty() && options.context.empty() && IsInCluster()) return LoadInCluster();
@@ -57,8 +57,9 @@ Result<std::unique_ptr<Connection>> Connect(const ConnectOptions& options, const
     return std::make_unique<Client>(*connection->transport, connection->tokens.get(), clock, client, options.observer);
   };
   connection->client = make();
+  client.timeout = kShortTimeout;
+  connection->review_client = make();
   client.pool = HttpPool::kLease;
-  client.timeout = kLeaseTimeout;
   connection->lease_client = make();
   return connection;
 }

@@ -28,9 +28,10 @@ struct ConnectOptions {
 struct Connection {
   ClientConfig config;
   std::unique_ptr<CurlTransport> transport;
-  std::unique_ptr<TokenSource> tokens;   // Also keeps the transport's certificates fresh.
-  std::unique_ptr<Client> client;        // For all but leases.
-  std::unique_ptr<Client> lease_client;  // For leader election: its own connection, a short timeout.
+  std::unique_ptr<TokenSource> tokens;    // Also keeps the transport's certificates fresh.
+  std::unique_ptr<Client> client;         // For all but leases.
+  std::unique_ptr<Client> review_client;  // For who may do what. No SetWriteGate(): also asked by who does not lead.
+  std::unique_ptr<Client> lease_client;   // For leader election: its own connection, a short timeout.
 };
 
 // Reads the configuration; no network. Errors: a missing or malformed file, an unknown context, an invalid certificate.

@@ -253,7 +253,7 @@ struct App::Impl {
   void AddGangs(Shared& shared, kube::Registry& metrics) {
     const Options& options = shared.options;
     shared.groups = &manager.AddInformer(KindOf<api::PodGroup>(), Everything(options));
-    kube::Informer& legacy = manager.AddInformer(KindOf<api::LegacyPodGroup>(), Everything(options));
+    kube::Informer& legacy = manager.AddInformer(KindOf<api::LegacyPodGroup>(), Optional(Everything(options)));
     peers.emplace(options.scheduler_lease_namespaces, shared.client, shared.clock, shared.log);
     gangs.emplace(shared, *shared.groups, "podgroup", GangPeers{&peers->scheduler, &peers->scheduler_plugins});
     // The controllers of scheduler-plugins know only the newer kind.
@@ -285,7 +285,7 @@ std::vector<const kube::Kind*> App::Kinds(const Options& options) {
   std::vector<const kube::Kind*> kinds;
   if (Runs(options, "elastic") || Runs(options, "trial")) kinds.push_back(&KindOf<api::ElasticHorovodJob>());
   if (Runs(options, "trial")) kinds.insert(kinds.end(), {&KindOf<api::TrialJob>(), &KindOf<api::WorkloadProfile>()});
-  if (Runs(options, "gang")) kinds.insert(kinds.end(), {&KindOf<api::PodGroup>(), &KindOf<api::LegacyPodGroup>()});
+  if (Runs(options, "gang")) kinds.push_back(&KindOf<api::PodGroup>());
   return kinds;
 }
 

@@ -14,6 +14,7 @@
 #include "clientlib/runtime/http_server.h"
 #include "clientlib/runtime/shutdown.h"
 #include "controllers/manager/app.h"
+#include "controllers/manager/metrics_access.h"
 #include "controllers/manager/version.h"
 
 namespace grus {
@@ -55,9 +56,10 @@ kube::HttpReply Check(const Status& status) {
 }
 
 Result<std::unique_ptr<HttpServer>> Serve(const std::string& address,
-                                          std::map<std::string, HttpServer::Handler> handlers) {
+                                          std::map<std::string, HttpServer::Handler> handlers,
+                                          HttpServer::CertificateSource certificates = {}) {
   if (address == "0" || address.empty()) return std::unique_ptr<HttpServer>();
-  return HttpServer::Start(address, std::move(handlers));
+  return HttpServer::Start(address, std::move(handlers), {}, std::move(certificates));
 }
 
 // Lists one object of each kind, in a namespace that we may read, or in all.
@@ -117,19 +119,22 @@ Status Run(Options options, const kube::Log& log, std::stop_token stop) {
   }
 
   App app(options, *connection.client, elector->get(), clock, log, metrics, HostName());
-  const auto is_alive = [&](const std::string&) {
+  const auto is_alive = [&](const kube::ServedRequest&) {
     return Check(*elector ? (*elector)->CheckHealth(std::chrono::seconds(20)) : Status());
   };
-  const auto is_ready = [&](const std::string&) {
+  const auto is_ready = [&](const kube::ServedRequest&) {
     return Check(app.IsReady() ? Status() : Error(ErrorCode::kUnavailable, "caches are not synced"));
   };
   Result<std::unique_ptr<HttpServer>> health =
       Serve(options.health_address, {{"/healthz", is_alive}, {"/readyz", is_ready}});
   if (!health) return std::move(health).error();
-  const auto scrape = [&](const std::string&) {
-    return kube::HttpReply{200, "text/plain; version=0.0.4; charset=utf-8", metrics.Text()};
+  MetricsAccess access(connection, options, HostName(), clock, log);
+  const auto scrape = [&](const kube::ServedRequest& request) {
+    const std::optional<kube::HttpReply> refused = access.Refusal(request);
+    return refused ? *refused : kube::HttpReply{200, "text/plain; version=0.0.4; charset=utf-8", metrics.Text()};
   };
-  Result<std::unique_ptr<HttpServer>> exporter = Serve(options.metrics_address, {{"/metrics", scrape}});
+  Result<std::unique_ptr<HttpServer>> exporter =
+      Serve(options.metrics_address, {{"/metrics", scrape}}, access.Certificates());
   if (!exporter) return std::move(exporter).error();
 
   log.Info("starting", {{"version", kVersion},

@@ -79,6 +79,12 @@ po::options_description Describe(Options& options, Texts& texts) {
       "of "
       "scheduler-plugins (sched-plugins-controllers) count: name only those in which no tenant can create leases.");
   add("metrics-address", preset(options.metrics_address, "HOST:PORT"), "Address of /metrics; 0: not served.");
+  add("metrics-secure", po::value(&options.metrics_secure)->value_name("BOOL")->implicit_value(true, "true"),
+      "Serve /metrics with TLS, and only to whom the API server lets get /metrics (default: false).");
+  add("metrics-cert-file", text(options.metrics_cert_file, "FILE"),
+      "Certificate for --metrics-secure, in PEM; read again when it changes (default: one of its own that nobody can "
+      "check).");
+  add("metrics-key-file", text(options.metrics_key_file, "FILE"), "Its key, in PEM.");
   add("health-address", preset(options.health_address, "HOST:PORT"), "Address of /healthz and /readyz; 0: not served.");
   add("reconcile-threads",
       po::value(&options.reconcile_threads)->value_name("N")->default_value(options.reconcile_threads),
@@ -117,6 +123,12 @@ kube::Status Check(const Texts& texts, Options& options) {
   options.scheduler_lease_namespaces = SplitList(texts.scheduler_leases);
   if (options.scheduler_lease_namespaces.empty()) {
     return Bad("scheduler-lease-namespaces", texts.scheduler_leases, "at least one namespace");
+  }
+  if (options.metrics_cert_file.empty() != options.metrics_key_file.empty()) {
+    return Bad("metrics-key-file", options.metrics_key_file, "a file exactly if --metrics-cert-file has one");
+  }
+  if (!options.metrics_cert_file.empty() && !options.metrics_secure) {
+    return Bad("metrics-cert-file", options.metrics_cert_file, "--metrics-secure beside it");
   }
   if (options.reconcile_threads < 1 || options.reconcile_threads > 256) {
     return Bad("reconcile-threads", std::to_string(options.reconcile_threads), "1 to 256");

@@ -21,6 +21,8 @@ struct Options {
   std::string leader_elect_name = "grus-manager";
   std::vector<std::string> scheduler_lease_namespaces = {"kube-system"};  // Leases elsewhere are anybody's.
   std::string metrics_address = ":8080", health_address = ":8081";        // "0": off.
+  bool metrics_secure = false;
+  std::string metrics_cert_file, metrics_key_file;
   Nominations nominations = Nominations::kAuto;
   std::string own_namespace;  // Not an option: known once connected. Empty: no nomination probe.
   double resize_seconds = 20;

@@ -167,6 +167,27 @@ check "and gives its lease back" equals "" kube -n grus-system get lease grus -o
 check "nothing was forbidden to it" no_refusal
 ((failed == 0)) || show_log
 
+# --- metrics for those who may read them
+check "upgraded to secure metrics" \
+  "$helm" upgrade grus "$chart" --namespace grus-system --reuse-values --set metrics.secure=true --wait --timeout 60s
+start_manager grus-system
+https() { # https TOKEN: /metrics of the manager.
+  printf 'GET /metrics HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nConnection: close\r\n\r\n' "$1" |
+    timeout 10 openssl s_client -quiet -connect "127.0.0.1:$(port metrics)" 2>/dev/null
+}
+kube -n team-a create serviceaccount prometheus >/dev/null
+token=$(kube -n team-a create token prometheus)
+check "it is ready" within 20 prints '200 OK' http "$(port health)" /readyz
+check "plain HTTP is not answered" fails prints HTTP http "$(port metrics)" /metrics
+check "nor a token that the API server does not know" prints '401 Unauthorized' https nonsense
+check "nor an account without the right, and it is told which" \
+  prints '^system:serviceaccount:team-a:prometheus may not get /metrics: a ClusterRole with nonResourceURLs' https "$token"
+kube create clusterrolebinding metrics --clusterrole=grus-system:grus:metrics --serviceaccount=team-a:prometheus >/dev/null
+check "bound to the chart's role, it gets them" within 20 prints '^workqueue_depth' https "$token"
+check "and nothing was forbidden to the manager" no_refusal
+stop_manager
+kube delete clusterrolebinding metrics >/dev/null
+
 # --- uninstalled: the jobs stay
 check "helm uninstall" "$helm" uninstall grus --namespace grus-system --wait --timeout 60s
 check "the CRD and the jobs stay" kube -n team-a get ehj "$job"

@@ -80,6 +80,15 @@ check "all is root's, only root could write it, and it is as old as the commit" 
 executables() { (cd -- "$root" && find . -type f -perm /111 -printf '%f\n' | sed 's/^ld-linux.*/ld-linux/' | sort); }
 check "the manager and its loader are all that can be executed: no shell" equals $'grus-manager\nld-linux' executables
 check "the manager is stripped" fails prints '\.symtab' readelf --wide --sections "$root$program"
+hardened() { # hardened PATTERN READELF-FLAG: rules of supply: what Debian's own packages are built with.
+  readelf --wide "$2" "$root$program" | grep -qE "$1"
+}
+check "it is position independent" hardened 'Type: +DYN' --file-header
+check "what the linker fills in is read-only before main" hardened 'BIND_NOW|Flags:.* NOW' --dynamic
+check "from the segment for it" hardened 'GNU_RELRO' --program-headers
+check "no stack is executable" fails hardened 'GNU_STACK.* RWE ' --program-headers
+check "overrun stacks end it" hardened '__stack_chk_fail' --dyn-syms
+check "and so do overrun buffers" hardened '__(mem|str|v?snprintf|read|fread|fdelt)[a-z]*_chk' --dyn-syms
 check "no path of the tree is in it" fails grep -qaF -e "$PWD" "$root$program"
 
 needed() {

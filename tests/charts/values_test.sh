@@ -39,6 +39,7 @@ done <<'EOF'
 crds.install=maybe|at '/crds/install': got string, want boolean
 crds.keep=1|at '/crds/keep'
 crds.podGroups=none|at '/crds/podGroups'
+crds.olderPodGroups=none|at '/crds/olderPodGroups'
 crds.upgrade=true|at '/crds': additional properties 'upgrade' not allowed
 aggregatedRoles=all|at '/aggregatedRoles': got string, want boolean
 replicas=-1|at '/replicas': minimum
@@ -55,6 +56,8 @@ controllers={mystery}|at '/controllers/0': value must be one of 'elastic', 'gang
 namespaces={Team_A}|at '/namespaces/0'
 schedulerLeaseNamespaces={}|at '/schedulerLeaseNamespaces/0'
 podDisruptionBudget.maxUnavailable=half|at '/podDisruptionBudget/maxUnavailable'
+metrics.secure=yes|at '/metrics/secure'
+metrics.certSecret=tls|metrics.certSecret needs metrics.enabled and metrics.secure
 metrics.enabled=false,metrics.serviceMonitor.enabled=true|metrics.serviceMonitor.enabled needs metrics.enabled
 dashboards.enabled=yes|at '/dashboards/enabled': got string, want boolean
 dashboards.namespace=Team_A|at '/dashboards/namespace'
@@ -87,9 +90,12 @@ keeps() { render "$@" 2>/dev/null | grep -c 'helm.sh/resource-policy: keep' || t
 check "it keeps its CRDs" equals "$(grep -l '^kind: CustomResourceDefinition' crds/generated/*.yaml | wc -l)" keeps
 check "unless told not to" equals 0 keeps --set crds.keep=false
 check "no CRDs when not asked for" fails prints '^kind: CustomResourceDefinition' render --set crds.install=false
-check "nor those of PodGroups" fails prints '^  name: podgroups' render --set crds.podGroups=false
+check "the older PodGroups when asked for" prints '^  name: podgroups.scheduling.sigs.k8s.io' render --set crds.olderPodGroups=true
+check "nor that of PodGroups" fails prints '^  name: podgroups' render --set crds.podGroups=false
 rm -f -- "$GRUS_STATE"/grus-*.tgz
 check "a ServiceMonitor when asked for" prints '^kind: ServiceMonitor' render --set metrics.serviceMonitor.enabled=true
+check "with the reader's token, where metrics are secure" prints 'scheme: https' \
+  render --set metrics.serviceMonitor.enabled=true,metrics.secure=true
 check "no Service without metrics" fails prints '^kind: Service$' render --set metrics.enabled=false
 
 finish

@@ -17,9 +17,9 @@ std::string MustRun(const std::string& words) { return kit::MustRun(kit::Cluster
 
 OwnCluster::OwnCluster(std::string name, const std::string& flags) : name_(std::move(name)) {
   MustRun("up " + flags + " --name " + name_);
-  const std::string crds = "\"" + kit::FileOfTree("crds/generated") + "\"";
-  MustRun("kubectl --name " + name_ + " -- apply --server-side -f " + crds);
-  MustRun("kubectl --name " + name_ + " -- wait --for=condition=Established --timeout=30s -f " + crds);
+  const std::string crds = "-R -f \"" + kit::FileOfTree("crds/generated") + "\"";
+  MustRun("kubectl --name " + name_ + " -- apply --server-side " + crds);
+  MustRun("kubectl --name " + name_ + " -- wait --for=condition=Established --timeout=30s " + crds);
   const std::string kubeconfig = MustRun("kubeconfig --name " + name_);
   const std::string account =
       kit::MustRun("'" + kit::FileOfTree("tests/charts/manager-account") + "' " + name_ + " 2>/dev/null");

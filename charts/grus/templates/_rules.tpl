@@ -1,7 +1,7 @@
 {{- /* SPDX-License-Identifier: Apache-2.0 */ -}}
 
 {{- /*
-What the controllers of .Values.controllers do, and no more; tests/charts/rights_test.sh compares it with what grus asks
+What the controllers of .Values.controllers do, and no more; tests/charts/rights compares it with what grus asks
 for. Of namespaced objects: in all namespaces, or in each of .Values.namespaces.
 */ -}}
 {{- define "grus.jobRules" -}}
@@ -156,5 +156,14 @@ for. Of namespaced objects: in all namespaces, or in each of .Values.namespaces.
   resources: [leases]
   resourceNames: [kube-scheduler, sched-plugins-controllers]
   verbs: [list, watch]
+{{- end }}
+{{- if and .Values.metrics.enabled .Values.metrics.secure }}
+# Who sends a token to /metrics, and whether they may read it.
+- apiGroups: [authentication.k8s.io]
+  resources: [tokenreviews]
+  verbs: [create]
+- apiGroups: [authorization.k8s.io]
+  resources: [subjectaccessreviews]
+  verbs: [create]
 {{- end }}
 {{- end }}

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "clientlib/runtime/http_server.h"
 
-#include <arpa/inet.h>
 #include <gmock/gmock.h>
-#include <netinet/in.h>
-#include <poll.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <list>
+
+#include "tests/clientlib/runtime/raw_connection.h"
 
 namespace kube {
 namespace {
@@ -17,52 +14,11 @@ using namespace std::chrono_literals;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using testing::RawConnection;
 using ::testing::StartsWith;
 
-// A socket of a client that may behave badly. Reads fail after 20 s.
-class Connection {
- public:
-  explicit Connection(int port) : socket_(socket(AF_INET, SOCK_STREAM, 0)) {
-    const timeval limit{20, 0};
-    setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(static_cast<std::uint16_t>(port));
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    is_connected_ = connect(socket_, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0;
-  }
-  ~Connection() { close(socket_); }
-  Connection(const Connection&) = delete;
-
-  bool is_connected() const { return is_connected_; }
-  void Send(const std::string& bytes) { (void)send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL); }
-
-  // Whether the server has answered or closed within `time`.
-  bool AwaitNews(std::chrono::milliseconds time) const {
-    pollfd event{socket_, POLLIN, 0};
-    return poll(&event, 1, static_cast<int>(time.count())) > 0;
-  }
-
-  // Until `end` has come; without `end`, until the server closes.
-  std::string Read(const std::string& end = {}) {
-    std::string got;
-    char bytes[4096];
-    while (end.empty() || got.find(end) == std::string::npos) {
-      const ssize_t n = recv(socket_, bytes, sizeof(bytes), 0);
-      if (n < 0) return got + (errno == ECONNRESET ? "" : "<no answer in time>");
-      if (n == 0) break;
-      got.append(bytes, static_cast<std::size_t>(n));
-    }
-    return got;
-  }
-
- private:
-  int socket_;
-  bool is_connected_ = false;
-};
-
 std::string Exchange(int port, const std::string& request) {
-  Connection connection(port);
+  RawConnection connection(port);
   connection.Send(request);
   return connection.Read();
 }
@@ -73,10 +29,12 @@ std::string Request(const std::string& method, const std::string& target) {
 
 std::unique_ptr<HttpServer> StartServer(HttpServerLimits limits = {}) {
   std::map<std::string, HttpServer::Handler> handlers;
-  handlers["/healthz"] = [](const std::string&) { return HttpReply{.body = "ok"}; };
-  handlers["/readyz"] = [](const std::string&) { return HttpReply{.status = 503, .body = "not yet"}; };
-  handlers["/echo"] = [](const std::string& query) { return HttpReply{.content_type = "a/b", .body = query}; };
-  handlers["/throws"] = [](const std::string&) -> HttpReply { throw std::runtime_error("a bug"); };
+  handlers["/healthz"] = [](const ServedRequest&) { return HttpReply{.body = "ok"}; };
+  handlers["/readyz"] = [](const ServedRequest&) { return HttpReply{.status = 503, .body = "not yet"}; };
+  handlers["/echo"] = [](const ServedRequest& request) {
+    return HttpReply{.content_type = "a/b", .body = request.query};
+  };
+  handlers["/throws"] = [](const ServedRequest&) -> HttpReply { throw std::runtime_error("a bug"); };
   auto server = HttpServer::Start("127.0.0.1:0", std::move(handlers), limits);
   return server ? *std::move(server) : nullptr;
 }
@@ -127,7 +85,7 @@ TEST(HttpServer, RefusesWhatItDoesNotKnow) {
            Case{Request("GET", "/throws"), "HTTP/1.1 500 "},
        }) {
     // An answer and then a close: a server that waits for more would let the read time out.
-    Connection connection(server->port());
+    RawConnection connection(server->port());
     connection.Send(c.request);
     const std::string answer = connection.Read();
     EXPECT_THAT(answer, StartsWith(c.want)) << c.request.substr(0, 60);
@@ -138,7 +96,7 @@ TEST(HttpServer, RefusesWhatItDoesNotKnow) {
 
 TEST(HttpServer, KeepsAConnectionForMoreRequests) {
   const auto server = StartServer();
-  Connection connection(server->port());
+  RawConnection connection(server->port());
   for (int i = 0; i < 3; ++i) {
     connection.Send("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
     EXPECT_THAT(connection.Read("\r\n\r\nok"), EndsWith("\r\n\r\nok"));
@@ -150,7 +108,7 @@ TEST(HttpServer, KeepsAConnectionForMoreRequests) {
 
 TEST(HttpServer, ClosesAConnectionThatIsTooSlow) {
   const auto server = StartServer({.time = 50ms});
-  Connection half(server->port()), silent(server->port());
+  RawConnection half(server->port()), silent(server->port());
   half.Send("GET /healthz HT");
   EXPECT_EQ(half.Read(), "");
   EXPECT_EQ(silent.Read(), "");
@@ -159,7 +117,7 @@ TEST(HttpServer, ClosesAConnectionThatIsTooSlow) {
 // Each byte must not buy it more time.
 TEST(HttpServer, ClosesAConnectionThatSendsByteAfterByte) {
   const auto server = StartServer({.time = 50ms});
-  Connection slow(server->port());
+  RawConnection slow(server->port());
   bool is_closed = false;
   for (int bytes = 0; bytes < 4000 && !is_closed; ++bytes) {
     slow.Send("G");
@@ -171,8 +129,8 @@ TEST(HttpServer, ClosesAConnectionThatSendsByteAfterByte) {
 
 TEST(HttpServer, OneConnectionTooManyClosesTheOneThatWaitedLongest) {
   const auto server = StartServer({.connections = 2, .time = 1min});
-  Connection first(server->port()), second(server->port());
-  for (Connection* connection : {&first, &second, &first}) {
+  RawConnection first(server->port()), second(server->port());
+  for (RawConnection* connection : {&first, &second, &first}) {
     connection->Send("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
     EXPECT_THAT(connection->Read("ok"), EndsWith("ok"));
   }
@@ -186,7 +144,7 @@ TEST(HttpServer, OneConnectionTooManyClosesTheOneThatWaitedLongest) {
 
 TEST(HttpServer, AnswersProbesBesideHundredsOfIdleAndSlowConnections) {
   const auto server = StartServer({.time = 1min});
-  std::list<Connection> idle, slow;
+  std::list<RawConnection> idle, slow;
   for (int i = 0; i < 500; ++i) {
     ASSERT_TRUE(idle.emplace_back(server->port()).is_connected());
     if (i % 50 == 0) {
@@ -195,14 +153,14 @@ TEST(HttpServer, AnswersProbesBesideHundredsOfIdleAndSlowConnections) {
   }
   for (int i = 0; i < 100; ++i) slow.emplace_back(server->port()).Send("GET /hea");
   for (const std::string byte : {"l", "t", "h"}) {
-    for (Connection& connection : slow) connection.Send(byte);
+    for (RawConnection& connection : slow) connection.Send(byte);
     EXPECT_THAT(Exchange(server->port(), Request("GET", "/healthz")), EndsWith("ok"));
   }
 }
 
 TEST(HttpServer, ItsEndClosesAllConnections) {
   auto server = StartServer();
-  Connection connection(server->port());
+  RawConnection connection(server->port());
   connection.Send("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_THAT(connection.Read("ok"), EndsWith("ok"));
   const int port = server->port();
@@ -210,7 +168,7 @@ TEST(HttpServer, ItsEndClosesAllConnections) {
   server.reset();
 
   EXPECT_EQ(connection.Read(), "");
-  EXPECT_FALSE(Connection(port).is_connected());
+  EXPECT_FALSE(RawConnection(port).is_connected());
 }
 
 TEST(HttpServer, ListensOnTheAddressesItIsGiven) {

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The API server's answers on who sends a token (TokenReview) and what they may do (SubjectAccessReview). Values; the
+// questions are written as Json.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "clientlib/model/kind.h"
+
+namespace kube {
+
+struct TokenUser {
+  std::string username, uid;
+  std::vector<std::string> groups;
+  std::map<std::string, std::vector<std::string>> extra;
+  static std::span<const FieldInfo> Fields();
+};
+
+struct TokenReviewStatus {
+  bool authenticated = false;
+  TokenUser user;
+  std::string error;
+  static std::span<const FieldInfo> Fields();
+};
+
+struct TokenReview : Object {
+  TokenReviewStatus status;
+  static const Kind& ResourceKind();
+};
+
+struct SubjectAccessReviewStatus {
+  bool allowed = false;
+  static std::span<const FieldInfo> Fields();
+};
+
+struct SubjectAccessReview : Object {
+  SubjectAccessReviewStatus status;
+  static const Kind& ResourceKind();
+};
+
+}  // namespace kube
