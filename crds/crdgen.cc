@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // crdgen OUT_DIR          writes the CustomResourceDefinition of each of our kinds to OUT_DIR/PLURAL.GROUP.yaml; what
 // only
-//                         those who have it need to OUT_DIR/older/
+//                         those who have it need to OUT_DIR/../older/
 // crdgen --docs OUT_DIR   writes a page with every field of each of our kinds to OUT_DIR/KIND.md
 // crdgen --check [--docs] OUT_DIR  says which of these files differ from the types; exit code 1 then
 #include <yaml-cpp/yaml.h>
@@ -82,9 +82,9 @@ int Check(const std::filesystem::path& folder, const Files& files, std::string_v
     if (ReadFile(folder / name) != text) complain(folder / name, "differs from the types");
   }
   if (std::filesystem::is_directory(folder)) {
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
       if (std::filesystem::path(files.begin()->first).extension() == entry.path().extension() &&
-          !files.contains(std::filesystem::relative(entry.path(), folder).string())) {
+          !files.contains(entry.path().filename().string())) {
         complain(entry.path(), "belongs to no kind");
       }
     }

@@ -2,6 +2,7 @@
 #include "crds/reference_pages.h"
 
 #include <cassert>
+#include <filesystem>
 #include <string_view>
 #include <utility>
 
@@ -181,8 +182,9 @@ void AddGroup(Page& page, const Json& crd) {
   const Json& names = *spec.Find("names");
   const std::string version = Text((*spec.Find("versions")->AsArray())[0], "name");
   const std::string crd_name = Text(crd.At({"metadata", "name"}));
-  page.groups += Row({"API", Code(Text(spec, "group") + "/" + version) + ", in the CRD [" + crd_name +
-                                 "](../../crds/generated/" + CrdFile(crd_name) + ")"});
+  const std::string file = std::filesystem::path("../../crds/generated/" + CrdFile(crd_name)).lexically_normal();
+  page.groups +=
+      Row({"API", Code(Text(spec, "group") + "/" + version) + ", in the CRD [" + crd_name + "](" + file + ")"});
   if (const Json* short_names = names.Find("shortNames")) page.names = ", or " + Names(*short_names);
 }
 

@@ -205,7 +205,7 @@ std::vector<kube::CrdInfo> AllCrds() {
 std::string CrdFile(std::string_view name) {
   const kube::Kind& older = LegacyPodGroup::ResourceKind();
   const bool is_older = name == std::string(older.plural).append(".").append(older.group);
-  return std::string(is_older ? "older/" : "").append(name).append(".yaml");
+  return std::string(is_older ? "../older/" : "").append(name).append(".yaml");
 }
 
 }  // namespace api

@@ -12,7 +12,7 @@ namespace api {
 
 std::vector<kube::CrdInfo> AllCrds();
 
-// Where crdgen writes the one named PLURAL.GROUP, in its folder. That of the older PodGroups is not beside the others,
+// Where crdgen writes the one named PLURAL.GROUP, in its folder. That of the older PodGroups is not among the others,
 // and so not installed with them: where it is, kubectl takes "podgroups" for it.
 std::string CrdFile(std::string_view name);
 

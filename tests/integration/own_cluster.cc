@@ -17,7 +17,8 @@ std::string MustRun(const std::string& words) { return kit::MustRun(kit::Cluster
 
 OwnCluster::OwnCluster(std::string name, const std::string& flags) : name_(std::move(name)) {
   MustRun("up " + flags + " --name " + name_);
-  const std::string crds = "-R -f \"" + kit::FileOfTree("crds/generated") + "\"";
+  const std::string crds =
+      "-f \"" + kit::FileOfTree("crds/generated") + "\" -f \"" + kit::FileOfTree("crds/older") + "\"";
   MustRun("kubectl --name " + name_ + " -- apply --server-side " + crds);
   MustRun("kubectl --name " + name_ + " -- wait --for=condition=Established --timeout=30s " + crds);
   const std::string kubeconfig = MustRun("kubeconfig --name " + name_);
