@@ -16,10 +16,16 @@ Manager::~Manager() {
 
 Informer& Manager::AddInformer(const Kind& kind, InformerOptions options) {
   informers_.push_back(std::make_unique<Informer>(client_, kind, std::move(options), clock_, log_));
-  const Informer& informer = *informers_.back();
   metrics_.AddCounterFunction("reflector_skipped_total", "Watch events and listed objects that could not be read.",
-                              {"group", "kind"}, {std::string(kind.group), std::string(kind.kind)},
-                              [&informer] { return static_cast<double>(informer.stats().bad_events); });
+                              {"group", "kind"}, {std::string(kind.group), std::string(kind.kind)}, [this, &kind] {
+                                double skipped = 0;
+                                for (const auto& informer : informers_) {
+                                  if (&informer->kind() == &kind) {
+                                    skipped += static_cast<double>(informer->stats().bad_events);
+                                  }
+                                }
+                                return skipped;
+                              });
   return *informers_.back();
 }
 

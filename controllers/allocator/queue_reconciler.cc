@@ -40,12 +40,11 @@ kube::Status WriteAll(ObjectStatuses<T>& statuses, const Objects<T>& objects, co
 
 }  // namespace
 
-QueueReconciler::QueueReconciler(kube::Client& client, QueueCaches caches, ClusterAccount& account, bool sees_all_pods,
+QueueReconciler::QueueReconciler(kube::Client& client, QueueCaches caches, ClusterAccount& account,
                                  kube::EventRecorder& events, const kube::Clock& clock, const kube::Log& log,
                                  kube::Registry& metrics)
     : caches_(caches),
       account_(account),
-      sees_all_pods_(sees_all_pods),
       clock_(clock),
       feed_(kReportWait),
       queue_statuses_(client, caches.queues, events, clock, log),
@@ -77,7 +76,7 @@ QueuesView QueueReconciler::Observe(const Objects<api::GpuQueue>& queues, std::v
   view.report = account_.Queues();
   std::ranges::move(faults, std::back_inserter(view.report.faults));
   view.now = kube::Time{clock_.WallNow()};
-  view.sees_all_pods = sees_all_pods_;
+  view.sees_all_pods = caches_.sees_all_pods();
   view.sees_namespaces = caches_.namespaces.HasList();
   view.is_job = [this](const kube::ObjectKey& key) { return caches_.jobs && caches_.jobs->store().Get(key); };
   return view;

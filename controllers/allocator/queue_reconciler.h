@@ -19,14 +19,15 @@ namespace grus {
 
 struct QueueCaches {
   kube::Informer &queues, &pools, &namespaces;
-  const kube::Informer* jobs = nullptr;  // Null: nobody reconciles ElasticHorovodJobs.
+  const kube::Informer* jobs = nullptr;                       // Null: nobody reconciles ElasticHorovodJobs.
+  std::function<bool()> sees_all_pods = [] { return true; };  // False: only those of the managed namespaces.
 };
 
 class QueueReconciler final : public kube::Reconciler {
  public:
-  // `sees_all_pods`: false if grus manages some namespaces only. REQUIRES: the informers are not started yet.
-  QueueReconciler(kube::Client& client, QueueCaches caches, ClusterAccount& account, bool sees_all_pods,
-                  kube::EventRecorder& events, const kube::Clock& clock, const kube::Log& log, kube::Registry& metrics);
+  // REQUIRES: the informers are not started yet.
+  QueueReconciler(kube::Client& client, QueueCaches caches, ClusterAccount& account, kube::EventRecorder& events,
+                  const kube::Clock& clock, const kube::Log& log, kube::Registry& metrics);
 
   // Call once, before the informers start.
   void FeedQueue(kube::WorkQueue& queue);
@@ -40,7 +41,6 @@ class QueueReconciler final : public kube::Reconciler {
 
   const QueueCaches caches_;
   ClusterAccount& account_;
-  const bool sees_all_pods_;
   const kube::Clock& clock_;
   KeyFeed feed_;
   ObjectStatuses<api::GpuQueue> queue_statuses_;

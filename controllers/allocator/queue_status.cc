@@ -109,8 +109,8 @@ void SayConditions(api::GpuQueueStatus& status, const api::GpuQueue& queue, cons
   if (!view.sees_all_pods) {
     return conditions.Say(
         Standing::kReady, ToString(GpuQueueReason::kNamespacesNotWatched),
-        "grus manages some namespaces only (--namespaces): GPUs that pods of others hold look free, so "
-        "that the queue may not get all that is guaranteed to it");
+        "grus manages some namespaces only: GPUs that pods of others hold look free, so that the queue may not get all "
+        "that is guaranteed to it; --count-all-pods counts them");
   }
   conditions.Say(Standing::kReady, ToString(GpuQueueReason::kReady), "its jobs can start");
 }

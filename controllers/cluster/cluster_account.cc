@@ -87,6 +87,10 @@ ClusterAccount::ClusterAccount(kube::Informer& nodes, kube::Informer& pods, cons
   devices->OnNeeds([this](const std::string& key) { OnNeeds(key); });
 }
 
+void ClusterAccount::CountAlso(kube::Informer& far_pods) {
+  far_pods.AddHandler([this](const kube::Change& change, bool is_first_list) { OnPod(change, is_first_list); });
+}
+
 void ClusterAccount::OnVolumeClaim(std::function<void(const kube::ObjectKey& claim)> callback) {
   if (volumes_ != nullptr) volumes_->OnVolumeClaim(std::move(callback));
 }

@@ -34,6 +34,7 @@ class ClusterAccount : public AccountCallbacks {
                  Nominations nominations = Nominations::kAuto, PodVolumes* volumes = nullptr,
                  PodDevices* devices = nullptr, kube::Registry* metrics = nullptr);
 
+  void CountAlso(kube::Informer& far_pods);  // Of namespaces that are not managed. As `pods`.
   void OnVolumeClaim(std::function<void(const kube::ObjectKey& claim)> callback);
   // Keeps the room of a lost launcher until its job's next pass. For a controller of jobs.
   void KeepRoomOfLostLaunchers() { keeps_room_of_lost_launchers_ = true; }

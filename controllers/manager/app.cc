@@ -35,6 +35,15 @@ kube::InformerOptions Everything(const Options& options) {
   return all;
 }
 
+// Those of the namespaces that are not managed.
+kube::InformerOptions Elsewhere(const Options& options) {
+  kube::InformerOptions others;
+  for (const std::string& name : options.namespaces) {
+    others.field_selector.append(others.field_selector.empty() ? "" : ",").append("metadata.namespace!=").append(name);
+  }
+  return others;
+}
+
 // For kinds that the permissions of an earlier version may lack: grus works without them.
 kube::InformerOptions Optional(kube::InformerOptions options) {
   options.is_optional = true;
@@ -56,6 +65,7 @@ struct Shared {
   kube::Informer* jobs = nullptr;
   kube::Informer* groups = nullptr;
   kube::Informer* profiles = nullptr;
+  const kube::Informer* far_pods = nullptr;  // Of namespaces that are not managed.
 
   kube::WorkQueue& Run(kube::Reconciler& reconciler, const char* name, int threads) const {
     return manager.AddController(reconciler, {.name = name, .threads = threads}).queue();
@@ -120,8 +130,11 @@ struct QueueController {
       : reconciler(with.client,
                    {with.manager.AddInformer(KindOf<api::GpuQueue>(), Optional({})),
                     with.manager.AddInformer(KindOf<api::NodePool>(), Optional({})),
-                    with.manager.AddInformer(KindOf<kube::Namespace>(), Optional({})), with.jobs},
-                   with.account, with.options.namespaces.empty(), with.events, with.clock, with.log, metrics) {
+                    with.manager.AddInformer(KindOf<kube::Namespace>(), Optional({})), with.jobs,
+                    [far = with.far_pods, is_whole = with.options.namespaces.empty()] {
+                      return is_whole || (far && far->HasList());
+                    }},
+                   with.account, with.events, with.clock, with.log, metrics) {
     reconciler.FeedQueue(with.Run(reconciler, "gpuqueue", 1));
   }
 
@@ -238,6 +251,11 @@ struct App::Impl {
         account(nodes, pods, clock, options.nominations, &volumes, &devices, &metrics) {
     account.SetResizeSeconds(options.resize_seconds);
     Shared shared{options, client, manager, events, clock, log, pods, nodes, account};
+    if (!options.namespaces.empty() && options.count_all_pods) {
+      kube::Informer& far = manager.AddInformer(KindOf<kube::Pod>(), Optional(Elsewhere(options)));
+      account.CountAlso(far);
+      shared.far_pods = &far;
+    }
     const bool has_trials = Runs(options, "trial"), has_jobs = Runs(options, "elastic");
     if (has_jobs || has_trials) {
       shared.jobs = &manager.AddInformer(KindOf<api::ElasticHorovodJob>(), Everything(options));

@@ -68,7 +68,10 @@ po::options_description Describe(Options& options, Texts& texts) {
       "trials need elastic), queues (GpuQueue and NodePool).");
   add("namespaces", text(texts.namespaces, "LIST"),
       "Namespaces to manage, separated by commas (default: all). With this set, GPUs held by pods in other namespaces "
-      "count as free.");
+      "count as free, unless --count-all-pods is.");
+  add("count-all-pods", po::value(&options.count_all_pods)->value_name("BOOL")->implicit_value(true, "true"),
+      "With --namespaces: watch the pods of all other namespaces too, to count the GPUs that they hold (default: "
+      "false).");
   add("leader-elect", po::value(&options.leader_elect)->value_name("BOOL")->implicit_value(true, "true"),
       "Reconcile only while holding a lease, so that several replicas can run (default: false).");
   add("leader-elect-namespace", text(options.leader_elect_namespace, "NAMESPACE"),

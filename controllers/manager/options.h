@@ -16,6 +16,7 @@ struct Options {
   std::string kubeconfig, context;
   std::vector<std::string> controllers = {"elastic", "gang", "trial", "queues"};
   std::vector<std::string> namespaces;  // Empty: all.
+  bool count_all_pods = false;          // Also those of other namespaces.
   bool leader_elect = false;
   std::string leader_elect_namespace;  // Empty: the namespace we run in.
   std::string leader_elect_name = "grus-manager";

@@ -227,4 +227,42 @@ check "and quotas" may grus-team list resourcequotas -n team-a
 check "nothing was forbidden to it either" no_refusal
 ((failed == 0)) || show_log
 
+# --- one namespace, and the GPUs that the others hold
+sed 's/guaranteed: 8/guaranteed: 4/' tests/charts/queues.yaml | kube create -f - >/dev/null   # A node was lost.
+start_manager grus-team
+reason() { kube get gpuqueue vision -o 'jsonpath={.status.conditions[?(@.type=="Ready")].reason}'; }
+check "a queue says that GPUs held elsewhere look free" within 20 equals NamespacesNotWatched reason
+stop_manager
+check "upgraded to count all pods" "$helm" upgrade grus "$chart" --namespace grus-team --wait --timeout 60s \
+  --reset-then-reuse-values --set countAllPods=true
+check "may list pods everywhere" may grus-team list pods -A
+check "and still not delete them" may_not grus-team delete pods -n team-b
+kube -n team-b create -f - <<'END' >/dev/null
+apiVersion: v1
+kind: List
+items:
+  - &pod
+    apiVersion: v1
+    kind: Pod
+    metadata: {name: notebook-0}
+    spec:
+      nodeName: node-0
+      containers: [{name: main, image: example/notebook, resources: {limits: {nvidia.com/gpu: 8}}}]
+  - <<: *pod
+    metadata: {name: notebook-1}
+    spec:
+      nodeName: node-1
+      containers: [{name: main, image: example/notebook, resources: {limits: {nvidia.com/gpu: 8}}}]
+END
+start_manager grus-team
+check "then the queue is ready" within 20 equals Ready reason
+check "a job where all GPUs are held elsewhere" create_job team-a 's/(min|target)Replicas: .*/\1Replicas: 2/'
+check "waits for room" within 20 equals WaitingForRoom \
+  kube -n team-a get ehj "$job" -o 'jsonpath={.status.conditions[?(@.type=="Reconciling")].reason}'
+kube -n team-b delete pods --all --grace-period=0 --force >/dev/null 2>&1
+check "and runs when they are given back" has team-a '{.status.phase}' Running
+stop_manager
+check "nothing was forbidden" no_refusal
+((failed == 0)) || show_log
+
 finish

@@ -157,6 +157,12 @@ for. Of namespaced objects: in all namespaces, or in each of .Values.namespaces.
   resourceNames: [kube-scheduler, sched-plugins-controllers]
   verbs: [list, watch]
 {{- end }}
+{{- if and .Values.namespaces .Values.countAllPods }}
+# GPUs that pods of other namespaces hold.
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [list, watch]
+{{- end }}
 {{- if and .Values.metrics.enabled .Values.metrics.secure }}
 # Who sends a token to /metrics, and whether they may read it.
 - apiGroups: [authentication.k8s.io]

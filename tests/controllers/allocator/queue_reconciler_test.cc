@@ -68,7 +68,7 @@ class QueueReconcilerTest : public testing::ReconcilerFixture {
   kube::Informer& nodes_ = Cache<kube::Node>();
   kube::Registry metrics_;
   ClusterAccount account_{nodes_, pods_, clock_};
-  QueueReconciler reconciler_{client_, {queues_, pools_, namespaces_}, account_, true, events_, clock_, log_, metrics_};
+  QueueReconciler reconciler_{client_, {queues_, pools_, namespaces_}, account_, events_, clock_, log_, metrics_};
 };
 
 TEST_F(QueueReconcilerTest, StatusesSayWhoHoldsWhatAndAreWrittenOnce) {
@@ -126,7 +126,7 @@ TEST_F(QueueReconcilerTest, AFaultThatAnEarlierProcessToldIsNotToldAgain) {
   ASSERT_TRUE(Pass());
   Settle();
   kube::Registry metrics;
-  QueueReconciler next{client_, {queues_, pools_, namespaces_}, account_, true, events_, clock_, log_, metrics};
+  QueueReconciler next{client_, {queues_, pools_, namespaces_}, account_, events_, clock_, log_, metrics};
   ASSERT_TRUE(next.Reconcile({"", "queues"}, {}));
   EXPECT_EQ(EventsTold().size(), 1U);
 }
