@@ -50,7 +50,6 @@ class ClusterAccount : public AccountCallbacks {
   std::optional<int> TargetOf(const std::string& owner);
   std::optional<YieldNotice> YieldOf(const std::string& owner) const;  // nullopt: it may keep what it has.
   void NoteResize(const std::string& owner, int from, int to);         // A running job now has `to` workers.
-
   void NotifyPlaced(const std::string& gang) const { Tell({.urgent = {gang}}); }  // Calls OnStanding(): urgent.
   bool HasNode(const std::string& name) const;
   int MostDevicesOnANode() const;
