@@ -17,12 +17,13 @@ trap '[[ -z $trainer_pid ]] || kill "$trainer_pid" 2>/dev/null; clean_up' EXIT
 
 start_cluster 8 grus-system team-a team-b
 need "helm install" "$helm" install grus "$chart" --namespace grus-system --timeout 60s --set admissionPolicy.enabled=true
+need "its kinds are served" within 30 kube get elastichorovodjobs,trialjobs -A
 # The editor has Kubernetes' role. The author may write jobs and trials, but create no pods. The trainer may also create
 # pods, and act as the account trainer, but not as the account other.
 for namespace in team-a team-b; do
-  kube -n "$namespace" create role jobs --verb=get,list,create,update,patch,delete \
+  need "a role for the jobs of $namespace" within 30 kube -n "$namespace" create role jobs --verb=get,list,create,update,patch,delete \
     --resource=elastichorovodjobs.ai.centauruscloud.io,trialjobs.ai.centauruscloud.io \
-    --resource=elastichorovodjobs.ai.centauruscloud.io/scale,elastichorovodjobs.ai.centauruscloud.io/status >/dev/null
+    --resource=elastichorovodjobs.ai.centauruscloud.io/scale,elastichorovodjobs.ai.centauruscloud.io/status
   kube -n "$namespace" create rolebinding jobs --role=jobs --user=author --user=trainer >/dev/null
 done
 for account in trainer other; do kube -n team-a create serviceaccount "$account" >/dev/null; done
