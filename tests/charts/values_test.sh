@@ -59,6 +59,9 @@ podDisruptionBudget.maxUnavailable=half|at '/podDisruptionBudget/maxUnavailable'
 metrics.secure=yes|at '/metrics/secure'
 metrics.certSecret=tls|metrics.certSecret needs metrics.enabled and metrics.secure
 metrics.enabled=false,metrics.serviceMonitor.enabled=true|metrics.serviceMonitor.enabled needs metrics.enabled
+admissionPolicy.enabled=yes|at '/admissionPolicy/enabled': got string, want boolean
+admissionPolicy=true|at '/admissionPolicy': got boolean, want object
+admissionPolicy.exempt=x|at '/admissionPolicy': additional properties 'exempt' not allowed
 dashboards.enabled=yes|at '/dashboards/enabled': got string, want boolean
 dashboards.namespace=Team_A|at '/dashboards/namespace'
 dashboards.labels=x|at '/dashboards/labels'
@@ -96,6 +99,16 @@ rm -f -- "$GRUS_STATE"/grus-*.tgz
 check "a ServiceMonitor when asked for" prints '^kind: ServiceMonitor' render --set metrics.serviceMonitor.enabled=true
 check "with the reader's token, where metrics are secure" prints 'scheme: https' \
   render --set metrics.serviceMonitor.enabled=true,metrics.secure=true
+check "no admission policy when not asked for" fails prints 'ValidatingAdmission' render
+policies() { render "$@" 2>/dev/null | grep -E '^kind: ValidatingAdmissionPolicy' | sort | uniq -c | sed 's/^ *//' || true; }
+check "two with their bindings when asked for" \
+  equals $'2 kind: ValidatingAdmissionPolicy\n2 kind: ValidatingAdmissionPolicyBinding' policies --set admissionPolicy.enabled=true
+check "not for a Kubernetes without them" refuses 'admissionPolicy.enabled needs Kubernetes 1.30 or newer; this is v1.29.9' \
+  --set admissionPolicy.enabled=true --kube-version 1.29.9
+check "for the account that the manager has" prints 'system:serviceaccount:grus-system:mine"' render \
+  --set admissionPolicy.enabled=true,serviceAccount.create=false,serviceAccount.name=mine
+check "for its namespaces, whatever their names" prints 'values: \["team-a","123"\]' render \
+  --set admissionPolicy.enabled=true --set-json 'namespaces=["team-a", "123"]'
 check "no Service without metrics" fails prints '^kind: Service$' render --set metrics.enabled=false
 
 finish
