@@ -48,8 +48,8 @@ class ClusterAccount : public AccountCallbacks {
   std::optional<RuntimeLimit> RuntimeLimitOf(const std::string& owner);  // nullopt: its queue sets none.
   // Workers that a job should have, by what GPUs are worth in it; nullopt: all it can get. RoomFor() keeps to it.
   std::optional<int> TargetOf(const std::string& owner);
-  std::optional<YieldNotice> YieldOf(const std::string& owner) const;  // nullopt: it may keep what it has.
-  void NoteResize(const std::string& owner, int from, int to);         // A running job now has `to` workers.
+  std::optional<YieldNotice> YieldOf(const std::string& owner) const;             // nullopt: it may keep what it has.
+  void NoteResize(const std::string& owner, int from, int to);                    // A running job now has `to` workers.
   void NotifyPlaced(const std::string& gang) const { Tell({.urgent = {gang}}); }  // Calls OnStanding(): urgent.
   bool HasNode(const std::string& name) const;
   int MostDevicesOnANode() const;
