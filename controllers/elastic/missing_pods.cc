@@ -63,6 +63,9 @@ Pod* FindStuck(std::vector<Pod>& pods, const kube::Time& now, bool (*is_starting
   return nullptr;
 }
 
+// Anyone may write events about any pod, of 1.5 MB each: they are read into memory at once.
+constexpr int kMostEvents = 20;
+
 }  // namespace
 
 std::optional<Refusal> MissingPods::Ask(const kube::ObjectKey& job, const std::string& uid, kube::Duration patience,
@@ -73,7 +76,7 @@ std::optional<Refusal> MissingPods::Ask(const kube::ObjectKey& job, const std::s
   });
   const bool is_early = Waited(now, *record.since) < patience;
   if (!is_early && (!record.asked || clock_.Now() - *record.asked >= kAskAgain)) {
-    const kube::ListOptions options{.field_selector = "regarding.uid=" + uid};
+    const kube::ListOptions options{.field_selector = "regarding.uid=" + uid, .limit = kMostEvents};
     const auto events = client_.List(kube::KindOf<kube::Event>(), job.ns, options, stop);
     record.asked = clock_.Now();
     // Older warnings of this workload are over. Without permission to list events, the job's message only says less.

@@ -38,6 +38,8 @@ Result<bool> WorkerAdoption::TakeBack(const ElasticHorovodJob& job, bool is_gang
   const auto take = [&](const kube::ObjectMeta& pod) -> Status {
     const auto ordinal = OrdinalOf(pod.name, WorkersName(job));
     if (!ordinal || pod.is_being_deleted()) return {};
+    // Anyone may name this job's UID as the owner of a pod of theirs; owners are of the same namespace.
+    if (pod.ns != job.metadata.ns) return {};
     // One that is older than the job was left behind by a job of this name, and has that one's key.
     if (pod.creation_timestamp && job.metadata.creation_timestamp &&
         pod.creation_timestamp->value < job.metadata.creation_timestamp->value) {

@@ -63,5 +63,40 @@ TEST_F(WorkerAdoptionTest, APodThatAnEarlierJobLeftBehindIsNotTaken) {
   EXPECT_NE(server_.Get("pods", {"team-a", PodName(0)}), nullptr);
 }
 
+// Its author may have read the job's UID, and must not be able to stop the job's passes.
+TEST_F(WorkerAdoptionTest, APodOfAnotherNamespaceThatNamesTheJobAsItsOwnerIsLeftAlone) {
+  Create("namespaces", Named("v1", "Namespace", "team-b", ""));
+  StartJobOfOne();
+  const std::string uid = *server_.Get("pods", {"team-a", PodName(0)})
+                               ->At({"metadata", "ownerReferences"})
+                               ->AsArray()
+                               ->front()
+                               .Find("uid")
+                               ->AsString();
+  for (const int ordinal : {0, 900}) {
+    Json pod = Named("v1", "Pod", PodName(ordinal), "team-b");
+    pod["metadata"]["ownerReferences"] =
+        Json::MakeArray({Json::MakeObject({{"apiVersion", "ai.centauruscloud.io/v1alpha1"},
+                                           {"kind", "ElasticHorovodJob"},
+                                           {"name", "bert"},
+                                           {"uid", uid},
+                                           {"controller", true}})});
+    pod["spec"] = *kube::ParseJson(R"({"containers":[{"name":"other","image":"a"}]})");
+    Create("pods", std::move(pod));
+  }
+  Settle();
+
+  Edit(kJobResource, {"team-a", "bert"}, [](Json& job) { job["spec"]["runPolicy"]["suspend"] = true; });
+  Settle();
+
+  const auto worker = server_.Get("pods", {"team-a", PodName(0)});
+  EXPECT_TRUE(!worker || worker->At({"metadata", "deletionTimestamp"})) << "the job is suspended all the same";
+  for (const int ordinal : {0, 900}) {
+    const auto pod = server_.Get("pods", {"team-b", PodName(ordinal)});
+    ASSERT_NE(pod, nullptr);
+    EXPECT_EQ(pod->At({"metadata", "labels"}), nullptr);
+  }
+}
+
 }  // namespace
 }  // namespace grus
