@@ -147,6 +147,9 @@ void PodTrials::Read(const TrialJob& owner, const std::string& trial, const Pods
       caches_.groups != nullptr && !run.child->is_ending && !run.child->lacks_peers && !is_its_group;
 }
 
+// With the namespace: anyone may name the UID of an object elsewhere as the owner of theirs.
+std::string OwnerKey(std::string_view ns, std::string_view uid) { return std::string(ns).append("/").append(uid); }
+
 }  // namespace
 
 bool IsOfTrialJob(const kube::ObjectMeta& metadata) {
@@ -157,12 +160,12 @@ bool IsOfTrialJob(const kube::ObjectMeta& metadata) {
 TrialObjects::TrialObjects(kube::Informer& children)
     : children_(children), by_owner_(children.AddIndex([](const kube::Object& object) -> std::vector<std::string> {
         if (!IsOfTrialJob(object.metadata)) return {};
-        return {object.metadata.Controller()->uid.str()};
+        return {OwnerKey(object.metadata.ns, object.metadata.Controller()->uid)};
       })) {}
 
 std::vector<std::string> TrialObjects::NamesOf(const TrialJob& owner) const {
   std::vector<std::string> names;
-  const auto owned = children_.store().ByIndex(by_owner_, owner.metadata.uid);
+  const auto owned = children_.store().ByIndex(by_owner_, OwnerKey(owner.metadata.ns, owner.metadata.uid));
   for (const auto& child : owned) names.push_back(child->metadata.name);
   return names;
 }
