@@ -12,8 +12,7 @@ std::span<const FieldInfo> TokenUser::Fields() {
 
 std::span<const FieldInfo> TokenReviewStatus::Fields() {
   using T = TokenReviewStatus;
-  static constexpr FieldInfo kFields[] = {Field<&T::authenticated>("authenticated"), Field<&T::user>("user"),
-                                          Field<&T::error>("error")};
+  static constexpr FieldInfo kFields[] = {Field<&T::authenticated>("authenticated"), Field<&T::user>("user")};
   return kFields;
 }
 

@@ -21,7 +21,6 @@ struct TokenUser {
 struct TokenReviewStatus {
   bool authenticated = false;
   TokenUser user;
-  std::string error;
   static std::span<const FieldInfo> Fields();
 };
 

@@ -73,7 +73,7 @@ ClusterAccount::ClusterAccount(kube::Informer& nodes, kube::Informer& pods, cons
       metrics_(metrics, queues_, clock) {
   ledger_.Observe(&queues_);
   nodes.AddHandler([this](const kube::Change& change, bool) { OnNode(change); });
-  pods.AddHandler([this](const kube::Change& change, bool is_first_list) { OnPod(change, is_first_list); });
+  CountAlso(pods);
   if (metrics != nullptr) {
     metrics->AddGaugeFamily("grus_pool_free_gpus",
                             "GPUs that nobody holds, by pool: on empty nodes, and on nodes that are partly used.",

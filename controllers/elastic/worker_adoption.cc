@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "clientlib/runtime/ownership.h"
 #include "controllers/cluster/owners.h"
 #include "controllers/elastic/elastic_children.h"
 
@@ -16,11 +17,10 @@ using kube::KindOf;
 using kube::Result;
 using kube::Status;
 
-// The UIDs of the jobs that control a pod, for an index.
-std::vector<std::string> JobUidsOf(const kube::Object& pod) {
-  const kube::OwnerReference* controller = pod.metadata.Controller();
-  const bool is_job = controller != nullptr && controller->kind == KindOf<ElasticHorovodJob>().kind;
-  return is_job ? std::vector{std::string(controller->uid)} : std::vector<std::string>();
+// The job that controls a pod, for an index. It is of the pod's namespace: anyone may name the UID of one elsewhere.
+std::vector<std::string> ControllerOf(const kube::Object& pod) {
+  const auto job = kube::ControllerKey(KindOf<ElasticHorovodJob>(), pod.metadata);
+  return job ? std::vector{job->ToString()} : std::vector<std::string>();
 }
 
 bool HasOurLabels(const kube::ObjectMeta& pod, const ElasticHorovodJob& job) {
@@ -31,15 +31,13 @@ bool HasOurLabels(const kube::ObjectMeta& pod, const ElasticHorovodJob& job) {
 }  // namespace
 
 WorkerAdoption::WorkerAdoption(kube::Informer& pods)
-    : pods_(pods), by_job_(pods.AddIndex(JobKeysOf)), by_controller_(pods.AddIndex(JobUidsOf)) {}
+    : pods_(pods), by_job_(pods.AddIndex(JobKeysOf)), by_controller_(pods.AddIndex(ControllerOf)) {}
 
 Result<bool> WorkerAdoption::TakeBack(const ElasticHorovodJob& job, bool is_gang, ChildWriter& writer) {
   bool is_needed = false;
   const auto take = [&](const kube::ObjectMeta& pod) -> Status {
     const auto ordinal = OrdinalOf(pod.name, WorkersName(job));
     if (!ordinal || pod.is_being_deleted()) return {};
-    // Anyone may name this job's UID as the owner of a pod of theirs; owners are of the same namespace.
-    if (pod.ns != job.metadata.ns) return {};
     // One that is older than the job was left behind by a job of this name, and has that one's key.
     if (pod.creation_timestamp && job.metadata.creation_timestamp &&
         pod.creation_timestamp->value < job.metadata.creation_timestamp->value) {
@@ -54,8 +52,8 @@ Result<bool> WorkerAdoption::TakeBack(const ElasticHorovodJob& job, bool is_gang
     Status taken = writer.Merge(KindOf<kube::Pod>(), pod.name, std::string(pod.uid), std::move(patch));
     return taken || taken.error().code() == ErrorCode::kNotFound ? Status() : std::move(taken);
   };
-  for (const auto& pod : pods_.ByIndex<kube::Pod>(by_controller_, std::string(job.metadata.uid))) {
-    if (HasOurLabels(pod->metadata, job)) continue;
+  for (const auto& pod : pods_.ByIndex<kube::Pod>(by_controller_, job.metadata.Key().ToString())) {
+    if (HasOurLabels(pod->metadata, job) || pod->metadata.Controller()->uid != job.metadata.uid) continue;
     if (Status taken = take(pod->metadata); !taken) return std::move(taken).error();
   }
   for (const auto& pod : pods_.ByIndex<kube::Pod>(by_job_, job.metadata.Key().ToString())) {

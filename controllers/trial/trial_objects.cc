@@ -2,6 +2,7 @@
 #include "controllers/trial/trial_objects.h"
 
 #include "clientlib/model/core_v1.h"
+#include "clientlib/runtime/ownership.h"
 #include "controllers/cluster/owners.h"
 #include "controllers/trial/trial_peers.h"
 #include "crds/types/pod_group.h"
@@ -147,26 +148,23 @@ void PodTrials::Read(const TrialJob& owner, const std::string& trial, const Pods
       caches_.groups != nullptr && !run.child->is_ending && !run.child->lacks_peers && !is_its_group;
 }
 
-// With the namespace: anyone may name the UID of an object elsewhere as the owner of theirs.
-std::string OwnerKey(std::string_view ns, std::string_view uid) { return std::string(ns).append("/").append(uid); }
-
 }  // namespace
 
-bool IsOfTrialJob(const kube::ObjectMeta& metadata) {
-  const kube::OwnerReference* owner = metadata.Controller();
-  return owner != nullptr && owner->kind == KindOf<TrialJob>().kind;
+std::optional<kube::ObjectKey> TrialJobOf(const kube::ObjectMeta& metadata) {
+  return kube::ControllerKey(KindOf<TrialJob>(), metadata);
 }
 
 TrialObjects::TrialObjects(kube::Informer& children)
     : children_(children), by_owner_(children.AddIndex([](const kube::Object& object) -> std::vector<std::string> {
-        if (!IsOfTrialJob(object.metadata)) return {};
-        return {OwnerKey(object.metadata.ns, object.metadata.Controller()->uid)};
+        const auto owner = TrialJobOf(object.metadata);
+        return owner ? std::vector{owner->ToString()} : std::vector<std::string>();
       })) {}
 
 std::vector<std::string> TrialObjects::NamesOf(const TrialJob& owner) const {
   std::vector<std::string> names;
-  const auto owned = children_.store().ByIndex(by_owner_, OwnerKey(owner.metadata.ns, owner.metadata.uid));
-  for (const auto& child : owned) names.push_back(child->metadata.name);
+  for (const auto& child : children_.store().ByIndex(by_owner_, owner.metadata.Key().ToString())) {
+    if (child->metadata.Controller()->uid == owner.metadata.uid) names.push_back(child->metadata.name);
+  }
   return names;
 }
 

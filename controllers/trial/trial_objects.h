@@ -23,8 +23,8 @@ struct TrialCaches {
   kube::Informer* groups = nullptr;  // All PodGroups; null: nobody lifts gates, so trials that are pods get none.
 };
 
-// Whether it is the child of a trial: a TrialJob controls it.
-bool IsOfTrialJob(const kube::ObjectMeta& metadata);
+// The TrialJob that controls it; nullopt: it is no child of one. Of its own namespace, whatever its author claims.
+std::optional<kube::ObjectKey> TrialJobOf(const kube::ObjectMeta& metadata);
 
 struct TrialPart {
   const kube::Kind& kind;

@@ -124,7 +124,7 @@ TrialView TrialReconciler::Observe(const Job& job, std::stop_token stop) {
     view.known = KnownTrials(view, profiles_.Find(view.identity.fingerprint, max_age, view.now));
   }
   view.others_wait = spec.idle_only && account_.IsAnyoneWaiting([this](const std::string& gang) {
-    const auto is_trial = [](const auto& object) { return object && IsOfTrialJob(object->metadata); };
+    const auto is_trial = [](const auto& object) { return object && TrialJobOf(object->metadata); };
     const auto key = GroupOfGang(KindOf<api::PodGroup>(), gang);  // It has the name of its job, or of the trial's pod.
     return !key || (!is_trial(caches_.jobs.store().Get(*key)) && !is_trial(caches_.pods.store().Get(*key)));
   });

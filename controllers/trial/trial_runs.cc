@@ -102,7 +102,7 @@ const TrialObjects::Pods* TrialRuns::NewerThanCache(const std::string& ns, const
 }
 
 std::optional<TrialRuns::TrialKey> TrialRuns::TrialOf(const kube::ObjectMeta& pod) const {
-  if (IsOfTrialJob(pod)) return TrialKey{{pod.ns, pod.Controller()->name.str()}, pod.name};
+  if (const auto trial_job = TrialJobOf(pod)) return TrialKey{*trial_job, pod.name};
   if (const auto peer = ReadPeerOf(pod)) return TrialKey{peer->trial_job, peer->trial.name};
   const std::optional<ObjectKey> job = JobOf(pod);
   if (!job) return std::nullopt;
@@ -116,7 +116,7 @@ void TrialRuns::NoteGone(const kube::Change& change) {
   const auto& pod = static_cast<const kube::Pod&>(*change.before);
   if (pod.spec.node_name.empty()) return;
   const std::optional<TrialKey> trial = TrialOf(pod.metadata);
-  const bool is_of_job = !IsOfTrialJob(pod.metadata) && !ReadPeerOf(pod.metadata);
+  const bool is_of_job = !TrialJobOf(pod.metadata) && !ReadPeerOf(pod.metadata);
   if (!trial || (is_of_job && !PartInJob(pod).has_gpus)) return;
   memory_.IfKept(trial->first, [&](Memory& memory) { memory.held.NoteGone(trial->second, pod); });
 }

@@ -87,7 +87,7 @@ check "its CRDs are those that crdgen wrote" equals "$(cat crds/generated/*.yaml
 check "its version is the manager's" prints "^appVersion: $("$manager" --version | cut -d' ' -f2)\$" "$helm" show chart "$chart"
 check "it can be packed" "$helm" package "$chart" --destination "$GRUS_STATE"
 packed() { "$helm" template grus "$GRUS_STATE"/grus-*.tgz --namespace grus-system "$@"; }
-more=(--set 'metrics.prometheusRule.enabled=true,dashboards.enabled=true')
+more=(--set 'metrics.prometheusRule.enabled=true,dashboards.enabled=true,crds.olderPodGroups=true')
 check "with all that the folder holds" equals "$(render "${more[@]}" 2>/dev/null)" packed "${more[@]}"
 keeps() { render "$@" 2>/dev/null | grep -c 'helm.sh/resource-policy: keep' || true; }
 check "it keeps its CRDs" equals "$(grep -l '^kind: CustomResourceDefinition' crds/generated/*.yaml | wc -l)" keeps

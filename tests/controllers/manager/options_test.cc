@@ -62,6 +62,10 @@ TEST(Options, AWrongValueNamesTheOptionTheValueAndWhatIsAllowed) {
       {{"--profiles", "all"}, "--profiles \"all\": expected namespace or cluster"},
       {{"--profile-days", "-1"}, "--profile-days \"-1\": expected 0 to 36500"},
       {{"--prometheus-servers", "http://p:9090,p"}, "--prometheus-servers \"p\": expected URLs"},
+      {{"--metrics-cert-file", "c"}, "--metrics-key-file \"\": expected a file exactly if --metrics-cert-file has one"},
+      {{"--metrics-key-file", "k"}, "--metrics-key-file \"k\": expected a file exactly if --metrics-cert-file has one"},
+      {{"--metrics-cert-file", "c", "--metrics-key-file", "k"},
+       "--metrics-cert-file \"c\": expected --metrics-secure beside it"},
       {{"--log-level", "loud"}, "--log-level \"loud\": expected debug, info, warn or error"},
       {{"--log-format", "xml"}, "--log-format \"xml\": expected text or json"},
       {{"--no-such-option"}, "--no-such-option"},
@@ -78,10 +82,27 @@ TEST(Options, AWrongValueNamesTheOptionTheValueAndWhatIsAllowed) {
 TEST(Options, HelpNamesEveryOption) {
   const auto help = Parse({"--help"});
   ASSERT_TRUE(help.ok());
-  for (const char* option :
-       {"--kubeconfig", "--context", "--controllers", "--namespaces", "--leader-elect", "--scheduler-lease-namespaces",
-        "--metrics-address", "--health-address", "--reconcile-threads", "--resize-seconds", "--profiles",
-        "--profile-days", "--prometheus-servers", "--log-level", "--log-format", "--version", "--help"}) {
+  for (const char* option : {"--kubeconfig",
+                             "--context",
+                             "--controllers",
+                             "--namespaces",
+                             "--leader-elect",
+                             "--scheduler-lease-namespaces",
+                             "--metrics-address",
+                             "--metrics-secure",
+                             "--metrics-cert-file",
+                             "--metrics-key-file",
+                             "--count-all-pods",
+                             "--health-address",
+                             "--reconcile-threads",
+                             "--resize-seconds",
+                             "--profiles",
+                             "--profile-days",
+                             "--prometheus-servers",
+                             "--log-level",
+                             "--log-format",
+                             "--version",
+                             "--help"}) {
     EXPECT_THAT(help->text_to_print, HasSubstr(option));
   }
 }

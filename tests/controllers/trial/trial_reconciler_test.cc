@@ -225,6 +225,23 @@ TEST_F(TrialReconcilerTest, AJobOfSomebodyElseWithItsNameIsLeftAlone) {
   EXPECT_EQ(*server_.Get(kJobs, {"team-a", name}), before);
 }
 
+// Its author may have read the TrialJob's UID.
+TEST_F(TrialReconcilerTest, AJobOfAnotherNamespaceThatNamesItAsItsOwnerIsNoneOfItsTrials) {
+  const auto trials = MakeJobTrials({trial_jobs_, jobs_, pods_, nodes_, &groups_});
+  AddTrialJob("{}");
+  Start();
+  Pass();
+  const std::string trial = TheTrial();
+  Json forged = *server_.Get(kJobs, {"team-a", trial});
+  forged["metadata"] = Json::MakeObject(
+      {{"name", "forged"}, {"namespace", "team-b"}, {"ownerReferences", *forged.At({"metadata", "ownerReferences"})}});
+  Create("namespaces", Named("v1", "Namespace", "team-b", ""));
+  Create(kJobs, std::move(forged));
+  Pass();
+
+  EXPECT_THAT(trials->NamesOf(*Tune()), ::testing::ElementsAre(trial));
+}
+
 TEST_F(TrialReconcilerTest, WhatTheServerRefusesEndsItWithItsWords) {
   AddTrialJob(R"({"workload":{"template":{"spec":{"workersSpec":{"gpusPerWorker":1}}}}})");
   Start();
