@@ -11,7 +11,7 @@ name=roles
 source tests/charts/cluster.sh
 
 start_cluster 8 grus-system team-a team-b
-need "helm install" "$helm" install grus "$chart" --namespace grus-system --timeout 60s
+need "helm install" "$helm" install grus "$chart" --namespace grus-system --set crds.olderPodGroups=true --timeout 60s
 # In team-a: the viewer, the editor and the admin. For the whole cluster: the auditor (view), the operator (edit).
 for who in viewer:view editor:edit admin:admin; do
   kube -n team-a create rolebinding "${who%:*}" --clusterrole="${who#*:}" --user="${who%:*}" >/dev/null
