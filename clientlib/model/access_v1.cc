@@ -43,4 +43,15 @@ const Kind& SubjectAccessReview::ResourceKind() {
   return kKind;
 }
 
+const Kind& SelfSubjectAccessReview::ResourceKind() {
+  static constexpr FieldInfo kFields[] = {Field<&SelfSubjectAccessReview::status>("status")};
+  static const Kind kKind = MakeKind<SelfSubjectAccessReview>({.group = "authorization.k8s.io",
+                                                               .version = "v1",
+                                                               .kind = "SelfSubjectAccessReview",
+                                                               .plural = "selfsubjectaccessreviews",
+                                                               .is_namespaced = false,
+                                                               .fields = kFields});
+  return kKind;
+}
+
 }  // namespace kube

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The API server's answers on who sends a token (TokenReview) and what they may do (SubjectAccessReview). Values; the
-// questions are written as Json.
+// The API server's answers on who sends a token (TokenReview) and what they or we may do (SubjectAccessReview,
+// SelfSubjectAccessReview). Values; the questions are written as Json.
 #pragma once
 
 #include <map>
@@ -35,6 +35,11 @@ struct SubjectAccessReviewStatus {
 };
 
 struct SubjectAccessReview : Object {
+  SubjectAccessReviewStatus status;
+  static const Kind& ResourceKind();
+};
+
+struct SelfSubjectAccessReview : Object {
   SubjectAccessReviewStatus status;
   static const Kind& ResourceKind();
 };

@@ -78,6 +78,12 @@ const Kind& ConfigMap::ResourceKind() {
   return kKind;
 }
 
+const Kind& NetworkPolicy::ResourceKind() {
+  static const Kind kKind = MakeKind<NetworkPolicy>(
+      {.group = "networking.k8s.io", .version = "v1", .kind = "NetworkPolicy", .plural = "networkpolicies"});
+  return kKind;
+}
+
 const Kind& Secret::ResourceKind() {
   static constexpr FieldInfo kFields[] = {
       Field<&Secret::immutable>("immutable", {.omit_zero = true}),

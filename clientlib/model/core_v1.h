@@ -63,6 +63,11 @@ struct ConfigMap : Object {
   static const Kind& ResourceKind();
 };
 
+// networking.k8s.io; its spec is written as Json.
+struct NetworkPolicy : Object {
+  static const Kind& ResourceKind();
+};
+
 struct Secret : Object {
   CompactString type;
   bool immutable = false;

@@ -38,12 +38,12 @@ Json Texts(const std::vector<std::string>& texts) {
 }
 
 template <typename Review>
-Result<std::shared_ptr<Review>> Create(Client& client, Json spec) {
+Result<std::shared_ptr<Review>> Create(Client& client, Json spec, std::stop_token stop = {}) {
   const Kind& kind = KindOf<Review>();
   Json review = Json::MakeObject({{"apiVersion", std::string(kind.group) + "/" + std::string(kind.version)},
                                   {"kind", std::string(kind.kind)},
                                   {"spec", std::move(spec)}});
-  Result<Client::ObjectPtr> answer = client.Create(kind, "", review);
+  Result<Client::ObjectPtr> answer = client.Create(kind, "", review, {}, std::move(stop));
   if (!answer) return std::move(answer).error().with("create " + std::string(kind.plural));
   return std::static_pointer_cast<Review>(*std::move(answer));
 }
@@ -116,6 +116,23 @@ void AccessReviewer::MakeRoom(TimePoint now) {
     return !entry.second.answer || now - entry.second.asked_at >= kAllowedWithoutServer;
   });
   if (known_.size() >= kMostKnown) known_.clear();
+}
+
+Result<bool> MayI(Client& client, const ResourceAccess& access, std::stop_token stop) {
+  Json attributes = Json::MakeObject();
+  const auto set = [&](const char* name, std::string_view value) {
+    if (!value.empty()) attributes[name] = std::string(value);
+  };
+  set("verb", access.verb);
+  set("group", access.group);
+  set("resource", access.resource);
+  set("subresource", access.subresource);
+  set("namespace", access.ns);
+  set("name", access.name);
+  Result<std::shared_ptr<SelfSubjectAccessReview>> may = Create<SelfSubjectAccessReview>(
+      client, Json::MakeObject({{"resourceAttributes", std::move(attributes)}}), std::move(stop));
+  if (!may) return std::move(may).error();
+  return (*may)->status.allowed;
 }
 
 }  // namespace kube

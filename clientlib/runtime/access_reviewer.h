@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the sender of a bearer token may read a path, as the API server says: TokenReview, SubjectAccessReview.
+// Who may do what, as the API server says: the sender of a bearer token (TokenReview, SubjectAccessReview), or we
+// ourselves (SelfSubjectAccessReview).
 #pragma once
 
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -42,5 +44,12 @@ class AccessReviewer {
   double turns_ = 0;                               // For strangers.
   TimePoint turns_at_{};
 };
+
+struct ResourceAccess {
+  std::string_view verb, group, resource, subresource, ns, name;  // Empty `ns`, `name`: all.
+};
+
+// Whether the client's account may. Everybody may ask. Blocks; thread-safe. Errors: those of the client.
+Result<bool> MayI(Client& client, const ResourceAccess& access, std::stop_token stop = {});
 
 }  // namespace kube

@@ -3,20 +3,23 @@
 //
 // A key is in at most one place: waiting, delayed, or in process. Adding a key that is in process marks it dirty;
 // Done() then queues it again. So no change is lost, and no key is ever reconciled by two threads at once. Urgent keys
-// go first: keys of the first list are added as kLow, so that live edits overtake them. Only some threads may reconcile
-// low keys at a time, so that one is free for an urgent key. There is no bound: a key is in it once however often it is
-// added, so the queue has at most as many keys as the cluster has objects.
+// go first: keys of the first list are added as kLow, so that live edits overtake them, but each fourth key is a low
+// one if any waits. Only some threads may reconcile low keys at a time, so that one is free for an urgent key.
+// Namespaces take turns, so that the keys of one, however many, keep those of another waiting for one pass. There is no
+// bound: a key is in it once however often it is added, so the queue has at most as many keys as the cluster has
+// objects.
 //
 // Thread-safe. Time comes from `clock`, so tests never sleep.
 #pragma once
 
+#include <boost/intrusive/list.hpp>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <limits>
 #include <mutex>
 #include <optional>
 #include <queue>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -58,15 +61,27 @@ class WorkQueue {
   Counts counts() const;
 
  private:
-  struct Entry {
-    bool is_ready = false, is_in_process = false, is_dirty = false;
-    bool was_taken_as_low = false;
+  using Hook = boost::intrusive::list_base_hook<>;
+  struct Lane;
+  struct Entry : Hook {  // Linked while it is ready: in the lane of its namespace and priority.
+    const ObjectKey* key = nullptr;
+    Lane* lanes = nullptr;  // Of its namespace, one a priority.
+    bool is_in_process = false, is_dirty = false, was_taken_as_low = false;
     Priority priority = Priority::kLow, delayed_priority = Priority::kLow;
     TimePoint ready_since{};
     TimePoint delayed_until = TimePoint::max();
     TimePoint not_before = TimePoint::min();
-    int places = 0;  // How many times it is in ready_.
-    bool IsIdle() const { return !is_ready && !is_in_process && places == 0 && delayed_until == TimePoint::max(); }
+    bool is_ready() const { return is_linked(); }
+    bool IsIdle() const { return !is_ready() && !is_in_process && delayed_until == TimePoint::max(); }
+  };
+  template <typename T>
+  using List = boost::intrusive::list<T, boost::intrusive::constant_time_size<false>>;
+  struct Lane : Hook {  // Linked, among those whose turn comes, while it has a ready key.
+    List<Entry> ready;
+  };
+  struct Namespace {
+    Lane lanes[2];  // By priority.
+    std::size_t keys = 0;
   };
   using Entries = std::unordered_map<ObjectKey, Entry>;
   struct Delayed {
@@ -75,9 +90,11 @@ class WorkQueue {
     bool operator>(const Delayed& other) const { return due > other.due; }
   };
 
-  void AddLocked(const ObjectKey& key, Priority priority) { AddLocked(*entries_.try_emplace(key).first, priority); }
-  void AddLocked(Entries::value_type& keyed, Priority priority);
-  void DelayLocked(const ObjectKey& key, Entry& entry, TimePoint due, Priority priority);
+  Entry& EntryLocked(const ObjectKey& key);
+  void ForgetLocked(Entries::iterator entry);
+  void AddLocked(Entry& entry, Priority priority);
+  void DelayLocked(Entry& entry, TimePoint due, Priority priority);
+  void UnlinkLocked(Entry& entry);  // REQUIRES: it is ready.
   TimePoint DueIn(Duration delay) const;
   void MoveDueLocked();
   std::optional<Item> TakeLocked();
@@ -94,8 +111,9 @@ class WorkQueue {
   int low_in_process_ = 0;  // Taken as kLow.
   bool has_timer_thread_ = false;
   Entries entries_;
-  // By priority. A key whose priority was raised leaves a stale element in the lower queue.
-  std::deque<Entries::value_type*> ready_[2];
+  std::unordered_map<std::string, Namespace> namespaces_;
+  List<Lane> turns_[2];  // By priority: the lanes with ready keys, in the order of their turns.
+  int overtaken_ = 0;    // How many keys were taken while a low one waited, since the last low one.
   std::priority_queue<Delayed, std::vector<Delayed>, std::greater<>> delayed_;
   std::size_t depth_ = 0, in_process_ = 0, delayed_count_ = 0;
   std::uint64_t adds_ = 0;

@@ -20,6 +20,7 @@ struct ElasticCaches {
   kube::Informer* groups = nullptr;    // All PodGroups; null: jobs are no gangs.
   kube::Informer* profiles = nullptr;  // All WorkloadProfiles; null: no job has one.
   ProfileTrust trust = ProfileTrust::kNamespace;
+  bool guards_ssh = false;  // Each job gets a NetworkPolicy.
 };
 
 }  // namespace grus

@@ -187,6 +187,24 @@ Json MakeSecret(const ElasticHorovodJob& job, const JobKeys& keys) {
   return secret;
 }
 
+Json MakeSshPolicy(const ElasticHorovodJob& job) {
+  Json policy = Head(job, "networking.k8s.io/v1", "NetworkPolicy",
+                     job.metadata.name + "-ssh-" + std::string(job.metadata.uid), nullptr);
+  const auto port = [](const char* protocol, int first, int last) {
+    return Json::MakeObject({{"protocol", protocol}, {"port", first}, {"endPort", last}});
+  };
+  Json launcher, others;
+  launcher["from"].Append({})["podSelector"]["matchLabels"] = Selector(job, "launcher");
+  launcher["ports"].Append(port("TCP", kSshPort, kSshPort));
+  others["ports"] = Json::MakeArray(
+      {port("TCP", 1, kSshPort - 1), port("TCP", kSshPort + 1, 65535), port("UDP", 1, 65535), port("SCTP", 1, 65535)});
+  Json& spec = policy["spec"];
+  spec["podSelector"]["matchLabels"] = Selector(job, "worker");
+  spec["policyTypes"] = Json::MakeArray({"Ingress"});
+  spec["ingress"] = Json::MakeArray({std::move(launcher), std::move(others)});
+  return policy;
+}
+
 Json MakeHosts(const ElasticHorovodJob& job, const HostList& list) {
   Json config_map = Head(job, "v1", "ConfigMap", HostsName(job), nullptr);
   config_map["metadata"]["annotations"] = Json::MakeObject({{kPublishedAnnotation, kube::ToText(list.published)}});

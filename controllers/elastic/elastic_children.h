@@ -24,6 +24,8 @@ std::string SecretName(const api::ElasticHorovodJob& job);  // Carries the UID: 
 
 kube::Json MakeService(const api::ElasticHorovodJob& job);
 // Its ssh keys and the scripts of its pods.
+// Lets the job's launcher and nobody else reach the ssh servers of its workers; all other ports stay as they are.
+kube::Json MakeSshPolicy(const api::ElasticHorovodJob& job);
 kube::Json MakeSecret(const api::ElasticHorovodJob& job, const JobKeys& keys);
 kube::Json MakeHosts(const api::ElasticHorovodJob& job, const HostList& list);
 kube::Json MakeWorker(const api::ElasticHorovodJob& job, int ordinal, Gang gang);  // A pod.

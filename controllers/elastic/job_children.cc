@@ -112,8 +112,8 @@ Status JobChildren::WriteLauncher(const JobPass& pass) {
   return WriteJob(pass);
 }
 
-// grus may create Secrets and do nothing else with them: the one of the name is there, or is made, and goes with the
-// job. It is made before the first worker, so that a worker shows that there was one.
+// grus may create Secrets and NetworkPolicies and do nothing else with them: those of their names are there, or are
+// made, and go with the job. They are made before the first worker, so that a worker shows that there were some.
 Status JobChildren::WriteSecret(const JobPass& pass) {
   const ElasticHorovodJob& job = *pass.view.job;
   if (!pass.plan.workers) return {};
@@ -121,10 +121,16 @@ Status JobChildren::WriteSecret(const JobPass& pass) {
   if (HasStarted(job)) {
     if (Status confirmed = pass.writer.ConfirmOwner(); !confirmed) return confirmed;
   }
+  const auto make = [&](const kube::Kind& kind, const Json& object) {
+    Status made = pass.writer.Create(kind, object);
+    return made || made.error().code() == ErrorCode::kAlreadyExists ? Status() : std::move(made);
+  };
+  if (caches_.guards_ssh) {
+    if (Status made = make(KindOf<kube::NetworkPolicy>(), MakeSshPolicy(job)); !made) return made;
+  }
   const Result<JobKeys> keys = MakeJobKeys(job.metadata.Key().ToString());
   if (!keys) return keys.error();
-  Status made = pass.writer.Create(KindOf<kube::Secret>(), MakeSecret(job, *keys));
-  return made || made.error().code() == ErrorCode::kAlreadyExists ? Status() : std::move(made);
+  return make(KindOf<kube::Secret>(), MakeSecret(job, *keys));
 }
 
 Status JobChildren::MakeWorkers(const JobPass& pass) {

@@ -93,7 +93,8 @@ struct ElasticController {
             quotas,
             with.groups,
             with.profiles,
-            with.options.profile_trust};
+            with.options.profile_trust,
+            with.options.ssh_network_policies};
   }
 
   Quotas quotas;

@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <random>
+#include <thread>
 
 #include "clientlib/base/backoff.h"
 #include "clientlib/base/wait.h"
@@ -15,6 +16,7 @@
 #include "clientlib/runtime/shutdown.h"
 #include "controllers/manager/app.h"
 #include "controllers/manager/metrics_access.h"
+#include "controllers/manager/needed_rights.h"
 #include "controllers/manager/version.h"
 
 namespace grus {
@@ -98,6 +100,42 @@ Status WaitForServer(kube::Connection& connection, const Options& options, const
   }
 }
 
+// Logs what the account lacks; only a log can tell, since what needs it may be far off or rare.
+void LogMissingRights(kube::Connection& connection, const Options& options, const kube::Clock& clock,
+                      const kube::Log& log, std::stop_token stop) {
+  const auto missing = MissingRights(*connection.review_client, NeededRights(options), clock, std::move(stop));
+  if (!missing) return log.Info("cannot find out what this account may do", {{"reason", missing.error().message()}});
+  for (const Right& right : *missing) {
+    log.Warn("this account lacks a right: upgrade the chart, or add the right to its role",
+             {{"right", right.Text()}, {"needed_for", right.purpose}});
+  }
+}
+
+// --check: prints what is missing, a line each.
+Status PrintCheck(kube::Connection& connection, const Options& options, const kube::Clock& clock,
+                  std::stop_token stop) {
+  const Status kinds = CheckKinds(*connection.client, options, stop);
+  const bool is_forbidden = !kinds && kinds.error().code() == ErrorCode::kForbidden;  // Its right is named below.
+  if (!kinds && kinds.error().code() != ErrorCode::kNotFound && !is_forbidden) return kinds;
+  if (!kinds && !is_forbidden) std::printf("missing: %s\n", kinds.error().message().c_str());
+  const std::vector<Right> needed = NeededRights(options);
+  const auto missing = MissingRights(*connection.review_client, needed, clock, std::move(stop));
+  if (!missing) return missing.error();
+  for (const Right& right : *missing) {
+    std::printf("missing: the right to %s (%s)\n", right.Text().c_str(), std::string(right.purpose).c_str());
+  }
+  if (options.log_level == kube::LogLevel::kDebug) {
+    for (const Right& right : needed) std::printf("needed: %s\n", right.Text().c_str());
+  }
+  if (!kinds || !missing->empty()) {
+    return Error(ErrorCode::kForbidden,
+                 "something is missing: upgrade the chart, or add the rights to the account's role");
+  }
+  std::printf("nothing is missing: the kinds are installed, and the account has the %zu rights that it needs\n",
+              needed.size());
+  return {};
+}
+
 // Blocks until `stop`, or until an error that it cannot recover from.
 Status Run(Options options, const kube::Log& log, std::stop_token stop) {
   const kube::SystemClock clock;
@@ -111,6 +149,7 @@ Status Run(Options options, const kube::Log& log, std::stop_token stop) {
   kube::Connection& connection = **made;
   options.own_namespace =
       options.leader_elect_namespace.empty() ? connection.config.default_namespace : options.leader_elect_namespace;
+  if (options.check) return PrintCheck(connection, options, clock, stop);
   Result<std::unique_ptr<kube::LeaderElector>> elector = MakeElector(options, connection, clock, log);
   if (!elector) return std::move(elector).error();
   if (*elector) {
@@ -143,6 +182,8 @@ Status Run(Options options, const kube::Log& log, std::stop_token stop) {
                         {"metrics_port", *exporter ? (*exporter)->port() : 0},
                         {"health_port", *health ? (*health)->port() : 0}});
   if (Status ready = WaitForServer(connection, options, clock, log, stop); !ready) return ready;
+  const std::jthread rights(
+      [&](const std::stop_token& end) { LogMissingRights(connection, options, clock, log, end); });
   return app.Run(stop);
 }
 
@@ -163,10 +204,13 @@ int main(int argc, char** argv) {
     return 0;
   }
   const kube::Log log(options->log_level, options->log_format);
-  if (const kube::Status ran = grus::Run(*options, log, signals.token()); !ran) {
+  const kube::Status ran = grus::Run(*options, log, signals.token());
+  if (options->check) {
+    if (!ran) std::fprintf(stderr, "grus-manager: %s\n", ran.error().message().c_str());
+  } else if (!ran) {
     log.Error("grus-manager stops", {{"error", ran.error().message()}});
-    return 1;
+  } else {
+    log.Info("stopped");
   }
-  log.Info("stopped");
-  return 0;
+  return ran ? 0 : 1;
 }

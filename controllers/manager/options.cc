@@ -81,6 +81,10 @@ po::options_description Describe(Options& options, Texts& texts) {
       "Namespaces, separated by commas, in which the leases of the scheduler (kube-scheduler) and of the controllers "
       "of "
       "scheduler-plugins (sched-plugins-controllers) count: name only those in which no tenant can create leases.");
+  add("ssh-network-policies",
+      po::value(&options.ssh_network_policies)->value_name("BOOL")->implicit_value(true, "true"),
+      "Make a NetworkPolicy for each ElasticHorovodJob: only its own launcher reaches the ssh servers of its workers "
+      "(default: false).");
   add("metrics-address", preset(options.metrics_address, "HOST:PORT"), "Address of /metrics; 0: not served.");
   add("metrics-secure", po::value(&options.metrics_secure)->value_name("BOOL")->implicit_value(true, "true"),
       "Serve /metrics with TLS, and only to whom the API server lets get /metrics (default: false).");
@@ -109,6 +113,9 @@ po::options_description Describe(Options& options, Texts& texts) {
       "http://prometheus.monitoring:9090 (default: none).");
   add("log-level", preset(texts.level, "LEVEL"), "debug, info, warn or error.");
   add("log-format", preset(texts.format, "FORMAT"), "text or json.");
+  add("check", po::bool_switch(&options.check),
+      "Check that the API server answers, that the kinds are installed, and that the account may do what these options "
+      "need; say what is missing, and exit: 0 if nothing.");
   add("version", "Print the version and the commit, and exit.");
   add("help,h", "Print this help and exit.");
   return description;

@@ -22,6 +22,7 @@ struct Options {
   std::string leader_elect_name = "grus-manager";
   std::vector<std::string> scheduler_lease_namespaces = {"kube-system"};  // Leases elsewhere are anybody's.
   std::string metrics_address = ":8080", health_address = ":8081";        // "0": off.
+  bool ssh_network_policies = false;
   bool metrics_secure = false;
   std::string metrics_cert_file, metrics_key_file;
   Nominations nominations = Nominations::kAuto;
@@ -34,6 +35,7 @@ struct Options {
   kube::LogLevel log_level = kube::LogLevel::kInfo;
   kube::LogFormat log_format = kube::LogFormat::kText;
 
+  bool check = false;         // Only ask what we may, print it, and exit.
   std::string text_to_print;  // --help and --version: print this and exit 0.
 };
 

@@ -188,7 +188,8 @@ std::span<const FieldInfo> ElasticHorovodJobSpec::Fields() {
       Field<&T::elastic>("elastic", {.doc = "When the job shrinks and grows.", .default_json = "{}"}),
       Field<&T::queue_name>("queueName", {.doc = "The GpuQueue whose GPUs the job uses. If not set, the one that "
                                                  "selects its namespace; if none does, the queue default.",
-                                          .max_length = 253}),
+                                          .max_length = 253,
+                                          .pattern = "^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$"}),
       Field<&T::workload_class>(
           "workloadClass",
           {.doc =
@@ -204,6 +205,7 @@ std::span<const FieldInfo> ElasticHorovodJobSpec::Fields() {
                              "there is one. Off: none. Or the name of one, of this "
                              "namespace or of everybody; a profile of another namespace counts as missing.",
                       .max_length = 253,
+                      .pattern = "^(Auto|Off|[a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$",
                       .default_json = "\"Auto\""}),
       Field<&T::containers>("containers",
                             {.doc = "As in the original Alnair: the volumeMounts of its items are added to "

@@ -78,6 +78,14 @@ one_leads() { # The lease names one of the two pods, and that one says so.
 }
 check "exactly one leads" within 10 one_leads
 
+check "helm test finds nothing missing" prints 'nothing is missing' "$helm" test grus --namespace grus-system --logs
+need "without the right to create Secrets" kube patch clusterrole grus-system:grus --type=json -p \
+  "$(kube get clusterrole grus-system:grus -o json |
+    awk '/"apiGroups"/ {rule++} /"secrets"/ {print rule - 1; exit}' |
+    sed 's/.*/[{"op": "remove", "path": "\/rules\/&"}]/')"
+check "it names it" prints 'missing: the right to create secrets (ssh keys of jobs)' "$helm" test grus --namespace grus-system --logs
+need "given back" "$helm" upgrade grus charts/grus --namespace grus-system --values tests/charts/real_node.yaml
+
 # --- what a replica is on the node
 pod=$(leader)
 status() { awk -v name="$1:" '$1 == name {print $2}' "/proc/$(process_of "$pod")/status"; }

@@ -29,6 +29,7 @@ std::vector<const kube::Kind*> WatchedKinds() {
           &KindOf<kube::Service>(),
           &KindOf<kube::ConfigMap>(),
           &KindOf<kube::Secret>(),
+          &KindOf<kube::NetworkPolicy>(),
           &KindOf<kube::Event>(),
           &KindOf<kube::Node>(),
           &KindOf<kube::PersistentVolumeClaim>(),

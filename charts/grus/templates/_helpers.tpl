@@ -56,3 +56,41 @@ subjects:
 {{- end }}
 {{- end }}
 {{- end }}
+
+{{- /* The manager's, a YAML list. */ -}}
+{{- define "grus.arguments" -}}
+# With one replica too: during an update there are two.
+- --leader-elect
+- --leader-elect-namespace={{ .Release.Namespace }}
+- --leader-elect-name={{ include "grus.fullname" . }}
+- --controllers={{ join "," .Values.controllers }}
+{{- with .Values.namespaces }}
+- --namespaces={{ join "," . }}
+{{- if $.Values.countAllPods }}
+- --count-all-pods
+{{- end }}
+{{- end }}
+{{- with .Values.schedulerLeaseNamespaces }}
+- --scheduler-lease-namespaces={{ join "," . }}
+{{- end }}
+{{- if .Values.jobs.sshNetworkPolicies }}
+- --ssh-network-policies
+{{- end }}
+- --reconcile-threads={{ .Values.reconcileThreads }}
+- --metrics-address={{ if .Values.metrics.enabled }}:8080{{ else }}0{{ end }}
+{{- if and .Values.metrics.enabled .Values.metrics.secure }}
+- --metrics-secure
+{{- with .Values.metrics.certSecret }}
+- --metrics-cert-file=/etc/grus/metrics/tls.crt
+- --metrics-key-file=/etc/grus/metrics/tls.key
+{{- end }}
+{{- else if .Values.metrics.certSecret }}
+{{- fail "metrics.certSecret needs metrics.enabled and metrics.secure" }}
+{{- end }}
+- --health-address=:8081
+- --log-level={{ .Values.logLevel }}
+- --log-format={{ .Values.logFormat }}
+{{- with .Values.extraArgs }}
+{{- toYaml . | nindent 0 }}
+{{- end }}
+{{- end }}

@@ -62,6 +62,12 @@ for. Of namespaced objects: in all namespaces, or in each of .Values.namespaces.
 - apiGroups: [""]
   resources: [secrets]
   verbs: [create]
+{{- if .Values.jobs.sshNetworkPolicies }}
+# Who reaches the ssh servers of a job's workers; likewise.
+- apiGroups: [networking.k8s.io]
+  resources: [networkpolicies]
+  verbs: [create]
+{{- end }}
 # Quotas limit how many pods of a job are planned.
 - apiGroups: [""]
   resources: [resourcequotas]

@@ -312,6 +312,48 @@ TEST_F(WorkQueueTest, Q6LiveKeysOvertakeThoseOfTheFirstList) {
   EXPECT_EQ(GetAndDone(), "b");
 }
 
+TEST_F(WorkQueueTest, Q6EachFourthKeyIsALowOneIfAnyWaits) {
+  queue_.Add({"ns", "low 1"}, Priority::kLow);
+  queue_.Add({"ns", "low 2"}, Priority::kLow);
+  for (int i = 1; i <= 7; ++i) queue_.Add({"ns", std::to_string(i)});
+  std::vector<std::string> order;
+  while (queue_.counts().depth > 0) order.push_back(GetAndDone());
+  EXPECT_THAT(order, ::testing::ElementsAre("1", "2", "3", "low 1", "4", "5", "6", "low 2", "7"));
+}
+
+TEST_F(WorkQueueTest, Q6NamespacesTakeTurnsHoweverManyKeysOneHas) {
+  for (const Priority priority : {Priority::kNormal, Priority::kLow}) {
+    for (int i = 0; i < 1000; ++i) queue_.Add({"flood", std::to_string(i)}, priority);
+    queue_.Add({"b", "b1"}, priority);
+    queue_.Add({"b", "b2"}, priority);
+    queue_.Add({"c", "c1"}, priority);
+    std::vector<std::string> order;
+    while (queue_.counts().depth > 0) {
+      order.push_back(queue_.Get()->key.name);
+      const std::string& name = order.back();
+      queue_.Done({name[0] == 'b' || name[0] == 'c' ? name.substr(0, 1) : "flood", name});
+    }
+    ASSERT_EQ(order.size(), 1003u);
+    order.resize(6);
+    EXPECT_THAT(order, ::testing::ElementsAre("0", "b1", "c1", "1", "b2", "2"));
+  }
+}
+
+// A tenant that changes many of its objects all the time, each of them as soon as it was looked at.
+TEST_F(WorkQueueTest, Q6ANewKeyComesSoonWhateverAnotherNamespaceChanges) {
+  for (int i = 0; i < 100; ++i) queue_.Add({"flood", std::to_string(i)});
+  queue_.Add({"b", "new"}, Priority::kLow);
+  int taken = 0;
+  for (;; ++taken) {
+    const ObjectKey key = queue_.Get()->key;
+    if (key.ns == "flood") queue_.Add(key);
+    queue_.Done(key);
+    if (key.ns == "b") break;
+    ASSERT_LT(taken, 10);
+  }
+  EXPECT_EQ(taken, 3);
+}
+
 TEST(WorkQueue, Q6KeysOfLowPriorityDoNotTakeAllThreads) {
   FakeClock clock;
   WorkQueue queue(clock, 1);

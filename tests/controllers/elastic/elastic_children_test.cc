@@ -106,6 +106,18 @@ TEST(ElasticChildren, TheSecretHoldsTheKeyPairsAndTheScripts) {
   }
 }
 
+TEST(ElasticChildren, TheNetworkPolicyLeavesThePortOfSshToTheLauncherAndAllOthersAlone) {
+  const Json policy = MakeSshPolicy(TestJob());
+  EXPECT_EQ(At(policy, {"spec", "podSelector", "matchLabels"}),
+            Parse(R"({"ai.centauruscloud.io/job-name":"bert","ai.centauruscloud.io/role":"worker"})"));
+  EXPECT_EQ(At(policy, {"spec", "ingress"}), Parse(R"([
+      {"from":[{"podSelector":{"matchLabels":{"ai.centauruscloud.io/job-name":"bert",
+                                              "ai.centauruscloud.io/role":"launcher"}}}],
+       "ports":[{"protocol":"TCP","port":2222,"endPort":2222}]},
+      {"ports":[{"protocol":"TCP","port":1,"endPort":2221},{"protocol":"TCP","port":2223,"endPort":65535},
+                {"protocol":"UDP","port":1,"endPort":65535},{"protocol":"SCTP","port":1,"endPort":65535}]}])"));
+}
+
 std::set<std::string> FilesIn(const Json& pod_spec) {
   std::set<std::string> files;
   for (const Json& volume : *pod_spec.Find("volumes")->AsArray()) {

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/manager/needed_rights.h"
+
+#include <algorithm>
+
+#include "clientlib/runtime/access_reviewer.h"
+#include "clientlib/runtime/parallel.h"
+#include "controllers/cluster/lease_watch.h"
+
+namespace grus {
+namespace {
+
+using kube::Result;
+using kube::Status;
+
+enum class Where { kManaged, kCluster, kOwn };  // The managed namespaces; all; that of the lease.
+
+struct Row {
+  std::string_view needed_by;  // Controllers, separated by blanks. Empty: all of them.
+  std::string_view group;
+  std::string_view resources, verbs;  // Separated by blanks.
+  std::string_view purpose;
+  Where where = Where::kManaged;
+};
+
+constexpr std::string_view kGrus = "ai.centauruscloud.io";
+constexpr std::string_view kEverybody = "";
+constexpr Row kRows[] = {
+    {kEverybody, "", "pods persistentvolumeclaims", "list watch", "where GPUs are free"},
+    {kEverybody, "resource.k8s.io", "resourceclaims resourceclaimtemplates", "list watch", "devices of pods"},
+    {kEverybody, "events.k8s.io", "events", "create patch", "events for users"},
+    {kEverybody, "", "nodes persistentvolumes", "list watch", "where GPUs are free", Where::kCluster},
+    {kEverybody, "storage.k8s.io", "storageclasses", "list watch", "where volumes can be", Where::kCluster},
+    {kEverybody, "resource.k8s.io", "deviceclasses resourceslices", "list watch", "devices of nodes", Where::kCluster},
+    {"elastic gang", "", "pods", "get patch delete", "starting pods together"},
+    {"elastic gang", "", "pods/status", "patch", "starting pods together"},
+    {"elastic", kGrus, "elastichorovodjobs", "get list watch delete", "ElasticHorovodJobs"},
+    {"elastic", kGrus, "elastichorovodjobs/status", "patch", "the status of jobs"},
+    {"elastic", kGrus, "elastichorovodjobs/finalizers", "update", "children of jobs"},
+    {"elastic", "", "pods", "create", "workers"},
+    {"elastic", "", "services configmaps", "get list watch create patch delete", "children of jobs"},
+    {"elastic", "batch", "jobs", "get list watch create patch delete", "launchers"},
+    {"elastic", "", "secrets", "create", "ssh keys of jobs"},
+    {"elastic", "", "resourcequotas", "list watch", "how many pods a quota allows"},
+    {"elastic", "events.k8s.io", "events", "list", "why pods are missing"},
+    {"elastic", "", "pods/log", "get", "speed and failures of trainings"},
+    {"elastic", "scheduling.k8s.io", "priorityclasses", "list watch", "priorities of jobs", Where::kCluster},
+    {"gang", "scheduling.x-k8s.io", "podgroups", "list watch", "PodGroups"},
+    {"gang", "scheduling.sigs.k8s.io", "podgroups", "list watch", "PodGroups"},
+    {"gang", "scheduling.x-k8s.io", "podgroups/status", "patch", "the status of PodGroups"},
+    {"gang", "scheduling.sigs.k8s.io", "podgroups/status", "patch", "the status of PodGroups"},
+    {"elastic+gang", "scheduling.x-k8s.io", "podgroups", "get create patch delete", "the PodGroups of jobs"},
+    {"trial", kGrus, "trialjobs", "get list watch", "TrialJobs"},
+    {"trial", kGrus, "trialjobs/status", "patch", "the status of TrialJobs"},
+    {"trial", kGrus, "trialjobs/finalizers", "update", "the jobs of trials"},
+    {"trial", kGrus, "elastichorovodjobs", "create patch", "the jobs of trials"},
+    {"trial", kGrus, "workloadprofiles", "get list watch create patch delete", "profiles", Where::kCluster},
+    {"trial", kGrus, "workloadprofiles/status", "patch", "profiles", Where::kCluster},
+    {"queues", kGrus, "gpuqueues nodepools", "list watch", "queues", Where::kCluster},
+    {"queues", kGrus, "gpuqueues/status nodepools/status", "patch", "the status of queues", Where::kCluster},
+    {"queues", "", "namespaces", "list watch", "whose queue a namespace has", Where::kCluster},
+    {"gang", "", "pods", "get create delete", "whether the scheduler honours nominations", Where::kOwn},
+    {"gang", "", "pods/status", "patch", "whether the scheduler honours nominations", Where::kOwn},
+};
+
+std::vector<std::string_view> Words(std::string_view text) {
+  std::vector<std::string_view> words;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    words.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return words;
+}
+
+bool Runs(const Options& options, std::string_view controller) {
+  return std::find(options.controllers.begin(), options.controllers.end(), controller) != options.controllers.end();
+}
+
+bool IsNeeded(std::string_view by, const Options& options) {
+  if (by.empty()) return true;
+  if (by == "elastic+gang") return Runs(options, "elastic") && Runs(options, "gang");
+  const std::vector<std::string_view> controllers = Words(by);
+  return std::any_of(controllers.begin(), controllers.end(),
+                     [&](std::string_view controller) { return Runs(options, controller); });
+}
+
+std::vector<std::string> NamespacesOf(Where where, const Options& options) {
+  if (where == Where::kOwn) return {options.own_namespace};
+  return where == Where::kManaged && !options.namespaces.empty() ? options.namespaces : std::vector<std::string>{""};
+}
+
+bool Has(const std::vector<Right>& rights, const Right& right) {
+  return std::any_of(rights.begin(), rights.end(), [&](const Right& other) { return other.Text() == right.Text(); });
+}
+
+}  // namespace
+
+std::string Right::Text() const {
+  std::string text = std::string(verb) + ' ';
+  const std::size_t slash = std::min(resource.find('/'), resource.size());
+  text.append(resource.substr(0, slash));
+  if (!group.empty()) text.append(".").append(group);
+  text.append(resource.substr(slash));
+  if (!name.empty()) text.append(" ").append(name);
+  if (!ns.empty()) text.append(" in ").append(ns);
+  return text;
+}
+
+std::vector<Right> NeededRights(const Options& options) {
+  std::vector<Right> rights;
+  const auto add = [&](Right right) {
+    if (!Has(rights, right)) rights.push_back(std::move(right));
+  };
+  for (const Row& row : kRows) {
+    if (!IsNeeded(row.needed_by, options)) continue;
+    for (const std::string& ns : NamespacesOf(row.where, options)) {
+      for (const std::string_view resource : Words(row.resources)) {
+        for (const std::string_view verb : Words(row.verbs)) add({verb, row.group, resource, ns, "", row.purpose});
+      }
+    }
+  }
+  constexpr std::string_view kLeases = "coordination.k8s.io";
+  if (options.leader_elect) {
+    for (const std::string_view verb : {"get", "patch"}) {
+      add({verb, kLeases, "leases", options.own_namespace, options.leader_elect_name, "who leads"});
+    }
+    add({"create", kLeases, "leases", options.own_namespace, "", "who leads"});
+  }
+  for (const std::string_view verb : {"list", "watch"}) {
+    for (const std::string& ns :
+         Runs(options, "gang") ? options.scheduler_lease_namespaces : std::vector<std::string>()) {
+      for (const char* lease : {kSchedulerLease, kSchedulerPluginsLease}) {
+        add({verb, kLeases, "leases", ns, lease, "whether a scheduler leads"});
+      }
+    }
+    if (!options.namespaces.empty() && options.count_all_pods) {
+      add({verb, "", "pods", "", "", "GPUs held in other namespaces"});
+    }
+  }
+  if (options.ssh_network_policies && Runs(options, "elastic")) {
+    for (const std::string& ns : NamespacesOf(Where::kManaged, options)) {
+      add({"create", "networking.k8s.io", "networkpolicies", ns, "", "who reaches ssh servers"});
+    }
+  }
+  if (options.metrics_secure) {
+    add({"create", "authentication.k8s.io", "tokenreviews", "", "", "who may read metrics"});
+    add({"create", "authorization.k8s.io", "subjectaccessreviews", "", "", "who may read metrics"});
+  }
+  return rights;
+}
+
+Result<std::vector<Right>> MissingRights(kube::Client& client, const std::vector<Right>& rights,
+                                         const kube::Clock& clock, std::stop_token stop) {
+  constexpr std::size_t kAtATime = 8;
+  std::vector<char> has(rights.size());
+  const auto ask = [&](std::size_t i) -> Status {
+    const Right& right = rights[i];
+    const std::size_t slash = std::min(right.resource.find('/'), right.resource.size());
+    const std::string_view sub = right.resource.substr(std::min(slash + 1, right.resource.size()));
+    Result<bool> is_allowed =
+        kube::MayI(client, {right.verb, right.group, right.resource.substr(0, slash), sub, right.ns, right.name}, stop);
+    if (!is_allowed) return std::move(is_allowed).error();
+    has[i] = *is_allowed;
+    return {};
+  };
+  if (Status asked = kube::ForEachParallel(clock, rights.size(), kAtATime, ask, stop); !asked) {
+    return std::move(asked).error();
+  }
+  std::vector<Right> missing;
+  for (std::size_t i = 0; i < rights.size(); ++i) {
+    if (!has[i]) missing.push_back(rights[i]);
+  }
+  return missing;
+}
+
+}  // namespace grus
