@@ -8,18 +8,18 @@ namespace kube {
 bool EventLimiter::Take(const std::string& key, TimePoint now) {
   const auto found = by_key_.find(key);
   if (found == by_key_.end()) {
-    if (recent_.size() >= kMaxObjects) {
+    if (recent_.size() >= kMaxKeys) {
       by_key_.erase(recent_.back().key);
       recent_.pop_back();
     }
-    recent_.push_front({key, now + kRefill});
+    recent_.push_front({key, now + limit_.refill});
     by_key_.emplace(recent_.front().key, recent_.begin());
     return true;
   }
   recent_.splice(recent_.begin(), recent_, found->second);
   Bucket& bucket = recent_.front();
-  const TimePoint full_at = std::max(bucket.full_at, now) + kRefill;
-  if (full_at > now + kBurst * kRefill) return false;
+  const TimePoint full_at = std::max(bucket.full_at, now) + limit_.refill;
+  if (full_at > now + limit_.burst * limit_.refill) return false;
   bucket.full_at = full_at;
   return true;
 }

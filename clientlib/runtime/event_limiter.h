@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Limits the events written about each object: a burst of 25, then one more every five minutes (rule V2, client-go's
-// numbers). Beyond 4096 objects the least recently used one is forgotten, and has a full burst again. Not thread-safe.
+// Limits the events written (rule V2): about each object a burst of 25, then one more every five minutes, as client-go;
+// in each namespace a burst of 2,500, then ten a second, so that those of others are written while one has too many.
+// Beyond 4096 objects or namespaces the least recently used one is forgotten, and has a full burst again. Not
+// thread-safe.
 #pragma once
 
 #include <list>
@@ -9,16 +11,23 @@
 #include <unordered_map>
 
 #include "clientlib/base/clock.h"
+#include "clientlib/base/error.h"
 
 namespace kube {
 
 class EventLimiter {
  public:
-  static constexpr int kBurst = 25;
-  static constexpr std::chrono::seconds kRefill{300};
-  static constexpr std::size_t kMaxObjects = 4096;
+  struct Limit {
+    int burst;
+    Duration refill;  // The time in which one more is allowed.
+  };
+  static constexpr Limit kOfObject{25, std::chrono::seconds(300)};
+  static constexpr Limit kOfNamespace{2500, std::chrono::milliseconds(100)};
+  static constexpr std::size_t kMaxKeys = 4096;
 
-  // True if one more event may be written about the object of `key`. REQUIRES: `now` never goes back.
+  explicit EventLimiter(Limit limit) : limit_(limit) {}
+
+  // True if one more event may be written about what `key` names. REQUIRES: `now` never goes back.
   bool Take(const std::string& key, TimePoint now);
 
  private:
@@ -26,6 +35,7 @@ class EventLimiter {
     std::string key;
     TimePoint full_at;  // When the burst is complete again.
   };
+  const Limit limit_;
   std::list<Bucket> recent_;                                                  // Most recent first.
   std::unordered_map<std::string_view, std::list<Bucket>::iterator> by_key_;  // Keys live in `recent_`.
 };

@@ -111,7 +111,8 @@ struct EventRecorder::Impl {
         own_metrics(metrics ? nullptr : std::make_unique<Registry>()),
         dropped_full(Dropped(metrics ? *metrics : *own_metrics, "queue_full")),
         dropped_failed(Dropped(metrics ? *metrics : *own_metrics, "write_failed")),
-        dropped_limited(Dropped(metrics ? *metrics : *own_metrics, "object_limit")),
+        dropped_of_object(Dropped(metrics ? *metrics : *own_metrics, "object_limit")),
+        dropped_of_namespace(Dropped(metrics ? *metrics : *own_metrics, "namespace_limit")),
         queue(options.queue_limit) {
     options.instance = Cut(options.instance, kMaxWord);
   }
@@ -137,7 +138,8 @@ struct EventRecorder::Impl {
   const std::unique_ptr<Registry> own_metrics;
   Counter& dropped_full;
   Counter& dropped_failed;
-  Counter& dropped_limited;
+  Counter& dropped_of_object;
+  Counter& dropped_of_namespace;
   BoundedQueue<Occurrence> queue;
   std::stop_source closing;  // No more waits between tries.
   std::stop_source abort;    // No more requests.
@@ -145,7 +147,7 @@ struct EventRecorder::Impl {
   // Used only by the recorder's thread.
   std::list<Series> recent;                                                  // Most recent first.
   std::unordered_map<std::string_view, std::list<Series>::iterator> by_key;  // Keys live in `recent`.
-  EventLimiter limiter;
+  EventLimiter objects{EventLimiter::kOfObject}, namespaces{EventLimiter::kOfNamespace};
   TimePoint write_dirty_at = TimePoint::max();
   std::uint64_t last_unique = 0;
 
@@ -194,10 +196,8 @@ void EventRecorder::Impl::Observe(Occurrence occurrence) {
     return;
   }
 
-  if (!limiter.Take(occurrence.ObjectText(), clock.Now())) {
-    dropped_limited.Add();
-    return;
-  }
+  if (!objects.Take(occurrence.ObjectText(), clock.Now())) return dropped_of_object.Add();
+  if (!namespaces.Take(occurrence.ns, clock.Now())) return dropped_of_namespace.Add();
   if (recent.size() >= kMaxSeries) Forget(--recent.end());
   const WallTime wall = occurrence.wall;
   const TimePoint at = occurrence.at;

@@ -7,6 +7,7 @@
 #include <random>
 #include <thread>
 
+#include "clientlib/auth/tls_material.h"
 #include "clientlib/base/backoff.h"
 #include "clientlib/base/wait.h"
 #include "clientlib/client/connection.h"
@@ -80,6 +81,17 @@ Status CheckKinds(kube::Client& client, const Options& options, std::stop_token 
   return {};
 }
 
+// What to do about credentials that the API server refuses: it does not say what is wrong with them.
+Error Refused(const kube::ClientConfig& config, const kube::Clock& clock) {
+  std::string what = config.source + ": the API server does not accept these credentials: are they expired, ";
+  const Result<kube::WallTime> expiry = kube::CertificateExpiry(config.cert_pem);
+  if (!config.cert_pem.empty() && expiry && *expiry < clock.WallNow()) {
+    what = config.source + ": the client certificate expired at " + kube::ToText(kube::Time{*expiry}) + ": renew it";
+    return Error(ErrorCode::kUnauthorized, std::move(what));
+  }
+  return Error(ErrorCode::kUnauthorized, what + "or of another cluster?");
+}
+
 // Waits until the API server serves our kinds, with one log line for each try. Returns the errors that waiting cannot
 // cure: an untrusted certificate, refused credentials.
 Status WaitForServer(kube::Connection& connection, const Options& options, const kube::Clock& clock,
@@ -89,9 +101,8 @@ Status WaitForServer(kube::Connection& connection, const Options& options, const
     Status ready = CheckKinds(*connection.client, options, stop);
     if (ready || stop.stop_requested()) return {};
     const Error& error = ready.error();
-    if (error.is_terminal() || error.code() == ErrorCode::kUnauthorized) {
-      return std::move(ready).error().with(connection.config.source);
-    }
+    if (error.code() == ErrorCode::kUnauthorized) return Refused(connection.config, clock);
+    if (error.is_terminal()) return std::move(ready).error().with(connection.config.source);
     const kube::Duration wait = backoff.Next();
     log.Warn("waiting for the API server",
              {{"error", error.message()},
@@ -115,6 +126,7 @@ void LogMissingRights(kube::Connection& connection, const Options& options, cons
 Status PrintCheck(kube::Connection& connection, const Options& options, const kube::Clock& clock,
                   std::stop_token stop) {
   const Status kinds = CheckKinds(*connection.client, options, stop);
+  if (!kinds && kinds.error().code() == ErrorCode::kUnauthorized) return Refused(connection.config, clock);
   const bool is_forbidden = !kinds && kinds.error().code() == ErrorCode::kForbidden;  // Its right is named below.
   if (!kinds && kinds.error().code() != ErrorCode::kNotFound && !is_forbidden) return kinds;
   if (!kinds && !is_forbidden) std::printf("missing: %s\n", kinds.error().message().c_str());

@@ -45,6 +45,13 @@ void TrialHoldings::NoteGone(const std::string& trial, const kube::Pod& worker) 
   gone.has_unknown_end = gone.has_unknown_end || !ended;
 }
 
+void TrialHoldings::DropEmpty() {
+  std::erase_if(trials_, [](const auto& trial) {
+    const auto& [held, gone] = trial.second;
+    return !held && !gone.first_bound && !gone.last_end && !gone.has_unknown_end;
+  });
+}
+
 void TrialHoldings::SetHeld(const std::string& trial, const api::TrialJobStatus& status,
                             std::optional<kube::TimePoint> made, const kube::Clock& clock, TrialRun& run) {
   const api::Trial* written = FindTrial(status, trial);

@@ -30,6 +30,8 @@ class TrialHoldings {
   void SetHeld(const std::string& trial, const api::TrialJobStatus& status, std::optional<kube::TimePoint> made,
                const kube::Clock& clock, TrialRun& run);
   void Forget(const std::string& trial) { trials_.erase(trial); }
+  // Forgets the trials that have held nothing.
+  void DropEmpty();
 
  private:
   struct Held {

@@ -8,6 +8,7 @@
 #include "controllers/policy/profile_drift.h"
 #include "controllers/queues/wording.h"
 #include "controllers/trial/trial_outcome.h"
+#include "controllers/trial/trial_results.h"
 #include "controllers/trial/trial_scope.h"
 #include "controllers/trial/trial_space.h"
 
@@ -103,7 +104,7 @@ void Lister::Place(const TrialConfig& config) {
     ++trials_;
     Trial trial = Named(config);
     const bool was_skipped = trial.phase == TrialPhase::kSkipped;
-    if (was_skipped) trial.message.clear();
+    if (was_skipped) trial.message = {};
     if (was_skipped) trial.reason = TrialReason::kNone;
     trial.phase = TrialPhase::kPending;
     pending_.push_back(std::move(trial));
@@ -115,8 +116,9 @@ void Lister::Place(const TrialConfig& config) {
   Trial trial = Named(config);
   trial.phase = TrialPhase::kSkipped;
   trial.reason = why;
-  trial.message = WhyText(why, common_ ? &*common_ : nullptr, *view_.workload);
-  if (trial.message.size() > 1000) trial.message.resize(1000);
+  const std::string message = WhyText(why, common_ ? &*common_ : nullptr, *view_.workload);
+  // Of many sizes the same: kept once.
+  trial.message = kube::CompactString::Shared(std::string_view(message).substr(0, kLongestMessage));
   skipped_.push_back(std::move(trial));
 }
 

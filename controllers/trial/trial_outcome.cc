@@ -184,7 +184,7 @@ void EndOfSlice(Trial& trial, const TrialView& view, const TrialRun& run, bool i
 // The time of an epoch may be precise while that of a step is not.
 const SteadySpeed* SetMeasured(Trial& trial, const TrialView& view, const TrialRun& run, api::ThroughputUnit& unit) {
   if (!run.speed) return nullptr;
-  const std::optional<api::Measurement> known = trial.measured;
+  const kube::Box<api::Measurement> known = trial.measured;
   // Horovod has a process for each GPU; what a pod starts is its own affair.
   const bool has_process_per_gpu = view.workload && !view.workload->is_pod;
   auto work =
@@ -309,7 +309,7 @@ Trial Judge(const TrialView& view, const Trial& before, const TrialRun& run, api
     End(trial, view, TrialPhase::kFailed, TrialReason::kDoesNotFit,
         "two nodes had no room for it in " + std::to_string(kUnaskedWaits.count()) + " minutes: " + trial.message);
   }
-  if (trial.message.size() > kLongestMessage) trial.message.resize(kLongestMessage);
+  trial.message = trial.message.view().substr(0, kLongestMessage);
   return trial;
 }
 

@@ -201,7 +201,7 @@ bool Planner::StartOne(Trial& trial, BudgetState& left, bool is_alone) {
   if (!IsActive(trial.phase)) {
     trial.phase = TrialPhase::kStarting;
     trial.reason = TrialReason::kNone;
-    trial.message.clear();
+    trial.message = {};
     trial.measured.reset();
     trial.config = WithoutNodes(trial.config);
     trial.start_time = view_.now;

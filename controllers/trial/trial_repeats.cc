@@ -16,15 +16,15 @@ void RepeatStragglers(const TrialView& view, api::TrialJobStatus& status) {
   if (has_others) return;
   for (api::Trial& trial : status.trials) {
     const bool is_straggler =
-        trial.phase == api::TrialPhase::kSucceeded && trial.message.find(kStraggler) != std::string::npos;
+        trial.phase == api::TrialPhase::kSucceeded && trial.message.view().find(kStraggler) != std::string::npos;
     if (!is_straggler || trial.is_repeat) continue;
     if (!SliceFor(view.job->spec.budget, LeftOf(view, status), trial.config.gpus)) continue;
     trial.is_repeat = true;
     trial.phase = api::TrialPhase::kPending;
     trial.reason = api::TrialReason::kNone;
     trial.measured.reset();
-    trial.message = "to be measured again; it was " + trial.message;
-    if (trial.message.size() > kLongestMessage) trial.message.resize(kLongestMessage);
+    const std::string message = "to be measured again; it was " + trial.message;
+    trial.message = std::string_view(message).substr(0, kLongestMessage);
   }
 }
 

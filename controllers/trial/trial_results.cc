@@ -260,10 +260,10 @@ void LeaveOut(const Straggler& straggler, const TrialView& view, const std::stri
     if (const auto at = measured.find(config.gpus); at != measured.end() && at->second.nodes == nodes) {
       measured.erase(at);
     }
-    if (trial.message.find(kStraggler) != std::string::npos) continue;
-    trial.message += std::string(kStraggler) + Decimal(straggler.times) +
-                     " times as slow as the other sizes say, and left out of the curve" +
-                     (trial.is_repeat ? ", twice" : "");
+    if (trial.message.view().find(kStraggler) != std::string::npos) continue;
+    trial.message = trial.message + kStraggler + Decimal(straggler.times) +
+                    " times as slow as the other sizes say, and left out of the curve" +
+                    (trial.is_repeat ? ", twice" : "");
   }
 }
 

@@ -33,16 +33,26 @@ bool IsDoubtful(const TrialRun& run, const api::Trial* written, bool has_log_end
 std::map<std::string, TrialRun> TrialRuns::Read(const TrialJob& job, const TrialSources& sources,
                                                 std::stop_token stop) {
   std::map<std::string, TrialRun> runs;
-  for (const api::Trial& trial : job.status.trials) runs.try_emplace(trial.name);
-  for (const std::string& name : ObjectsOf(job).NamesOf(job)) runs.try_emplace(name);
   {
     std::lock_guard lock(mutex_);
-    for (const auto& [name, run] : runs) trial_jobs_[{job.metadata.ns, name}] = job.metadata.name;
+    const auto note = [&](const std::string& name) { trial_jobs_[{job.metadata.ns, name}] = job.metadata.name; };
+    for (const api::Trial& trial : job.status.trials) {
+      runs.try_emplace(trial.name);
+      if (IsActive(trial.phase)) note(trial.name);
+    }
+    for (const std::string& name : ObjectsOf(job).NamesOf(job)) {
+      runs.try_emplace(name);
+      note(name);
+    }
   }
   memory_.With(job.metadata, [&](Memory& memory) {
     for (auto& [name, run] : runs) run = RunOf(job, name, memory);
   });
   for (auto& [name, run] : runs) LookIfDoubtful(job, name, sources.HasLogEnded(job, name), run, stop);
+  memory_.With(job.metadata, [](Memory& memory) {
+    memory.held.DropEmpty();
+    std::erase_if(memory.trials, [](const auto& trial) { return trial.second.IsEmpty(); });
+  });
   return runs;
 }
 

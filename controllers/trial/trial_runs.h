@@ -71,10 +71,13 @@ class TrialRuns {
     std::optional<kube::TimePoint> refused_since;  // When its child was first seen refused.
     std::optional<StartRefusal> start_refused;
     kube::TimePoint start_refused_until{};
+    bool IsEmpty() const {
+      return !live.next_look && live.resource_version.empty() && !made && !refused_since && !start_refused;
+    }
   };
   struct Memory {
     TrialHoldings held;
-    std::map<std::string, Kept> trials;
+    std::map<std::string, Kept> trials;  // Most of which have not begun: of those there is nothing to keep.
   };
   struct Refusal {
     int count = 0;

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "clientlib/model/box.h"
+#include "clientlib/model/compact_string.h"
 #include "clientlib/model/condition.h"
 #include "crds/types/measurement.h"
 #include "crds/types/trial_reasons.h"
@@ -23,9 +25,9 @@ struct Trial {
   TrialConfig config = {};
   TrialPhase phase = TrialPhase::kPending;
   TrialReason reason = TrialReason::kNone;
-  std::string message = {};
+  kube::CompactString message = {};  // Of many trials the same.
   std::optional<kube::Time> start_time = {}, end_time = {};
-  std::optional<Measurement> measured = {};
+  kube::Box<Measurement> measured = {};
   std::int64_t gpu_seconds = 0;
   bool is_repeat = false;  // It was a straggler, and runs or ran once more.
   static std::span<const kube::FieldInfo> Fields();

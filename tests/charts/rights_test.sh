@@ -79,6 +79,26 @@ check "the log says so" within 30 says '"right":"create secrets","needed_for":"s
 ready() { curl -sf "http://127.0.0.1:$(port health)/readyz" >/dev/null; }
 check "and the manager works" within 30 ready
 
+# --- an expired certificate
+certs=$(dirname -- "$KUBECONFIG")/certs
+expired=$GRUS_STATE/expired.kubeconfig
+make_expired() {
+  openssl req -newkey rsa:2048 -nodes -keyout "$GRUS_STATE/key.pem" -subj /CN=admin/O=system:masters -out "$GRUS_STATE/csr.pem" &&
+    openssl x509 -req -in "$GRUS_STATE/csr.pem" -CA "$certs/ca.crt" -CAkey "$certs/ca.key" -days -1 -out "$GRUS_STATE/cert.pem" &&
+    cp -- "$KUBECONFIG" "$expired" && kube --kubeconfig "$expired" config set-credentials expired \
+      --client-certificate="$GRUS_STATE/cert.pem" --client-key="$GRUS_STATE/key.pem" &&
+    kube --kubeconfig "$expired" config set-context --current --user expired
+}
+need "a certificate that has expired" make_expired
+without_ports=(--metrics-address=0 --health-address=0)
+check "the manager says which and since when, and ends" prints 'expired.kubeconfig.*the client certificate expired at 20.*: renew it' \
+  timeout 20 "$manager" --kubeconfig "$expired" "${without_ports[@]}"
+check "the check too" prints 'the client certificate expired at 20' "$manager" --kubeconfig "$expired" --check
+kube --kubeconfig "$expired" config unset users.expired >/dev/null
+need "a token of nobody" kube --kubeconfig "$expired" config set-credentials expired --token=nobody
+check "a token that is refused" prints 'does not accept these credentials' \
+  timeout 20 "$manager" --kubeconfig "$expired" "${without_ports[@]}"
+
 # --- no kinds, no server
 need "no TrialJobs" kube delete crd trialjobs.ai.centauruscloud.io
 need "with all rights" all_but

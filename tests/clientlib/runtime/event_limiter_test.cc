@@ -17,7 +17,7 @@ int TakenAt(EventLimiter& limiter, const std::string& key, TimePoint now) {
 }
 
 TEST(EventLimiter, V2ABurstOf25AndThenOneInFiveMinutes) {
-  EventLimiter limiter;
+  EventLimiter limiter(EventLimiter::kOfObject);
   EXPECT_EQ(TakenAt(limiter, "a", kStart), 25);
   EXPECT_EQ(TakenAt(limiter, "a", kStart + 299s), 0);
   EXPECT_EQ(TakenAt(limiter, "a", kStart + 300s), 1);
@@ -25,22 +25,30 @@ TEST(EventLimiter, V2ABurstOf25AndThenOneInFiveMinutes) {
 }
 
 TEST(EventLimiter, V2AQuietObjectHasItsBurstAgainAndNoMore) {
-  EventLimiter limiter;
+  EventLimiter limiter(EventLimiter::kOfObject);
   EXPECT_EQ(TakenAt(limiter, "a", kStart), 25);
   EXPECT_EQ(TakenAt(limiter, "a", kStart + 24h), 25);
 }
 
 TEST(EventLimiter, V2EachObjectHasABurstOfItsOwn) {
-  EventLimiter limiter;
+  EventLimiter limiter(EventLimiter::kOfObject);
   EXPECT_EQ(TakenAt(limiter, "a", kStart), 25);
   EXPECT_EQ(TakenAt(limiter, "b", kStart), 25);
 }
 
+TEST(EventLimiter, V2ANamespaceHasABurstAndThenTenASecond) {
+  EventLimiter limiter(EventLimiter::kOfNamespace);
+  for (int i = 0; i < 2500; ++i) ASSERT_TRUE(limiter.Take("flood", kStart)) << i;
+  EXPECT_EQ(TakenAt(limiter, "flood", kStart), 0);
+  EXPECT_TRUE(limiter.Take("quiet", kStart));
+  EXPECT_EQ(TakenAt(limiter, "flood", kStart + 1s), 10);
+}
+
 TEST(EventLimiter, V2TheLeastRecentOfTooManyObjectsIsForgotten) {
-  EventLimiter limiter;
+  EventLimiter limiter(EventLimiter::kOfObject);
   EXPECT_EQ(TakenAt(limiter, "old", kStart), 25);
   EXPECT_EQ(TakenAt(limiter, "recent", kStart), 25);
-  for (std::size_t i = 0; i < EventLimiter::kMaxObjects - 1; ++i) {
+  for (std::size_t i = 0; i < EventLimiter::kMaxKeys - 1; ++i) {
     EXPECT_TRUE(limiter.Take(std::to_string(i), kStart));
     EXPECT_FALSE(limiter.Take("recent", kStart));
   }

@@ -6,6 +6,7 @@
 #include <future>
 
 #include "clientlib/model/core_v1.h"
+#include "clientlib/runtime/event_limiter.h"
 #include "clientlib/testing/fake_clock.h"
 #include "clientlib/testing/fake_transport.h"
 
@@ -290,10 +291,32 @@ TEST_F(EventRecorderTest, ItsEndWaitsNoLongerThanTwoSeconds) {
   EXPECT_EQ(Dropped("write_failed"), 2u);
 }
 
+TEST_F(EventRecorderTest, V2ANamespaceWithTooManyEventsDoesNotKeepOthersFromTheirs) {
+  Start(10000);
+  const auto record_about = [this](const std::string& ns, const std::string& name) {
+    ObjectMeta pod = Bert();
+    pod.ns = ns;
+    pod.name = name;
+    recorder_->Record(EventType::kNormal, KindOf<Pod>(), pod, "Scaled", "ScaleWorkers", "8 workers");
+  };
+  constexpr int kBurst = EventLimiter::kOfNamespace.burst;
+  for (int i = 0; i < kBurst + 10; ++i) {
+    record_about("flood", std::to_string(i));
+    if (i % 64 > 0) continue;
+    ASSERT_TRUE(AwaitIdle());
+  }
+  record_about("quiet", "bert");
+  ASSERT_TRUE(AwaitIdle());
+
+  EXPECT_EQ(Methods().size(), kBurst + 1U);
+  EXPECT_EQ(Dropped("namespace_limit"), 10U);
+}
+
 TEST_F(EventRecorderTest, V2ForgetsTheLeastRecentOfTooManySeries) {
   Start(10000);
   const auto record_about = [this](std::string name) {
     ObjectMeta pod = Bert();
+    pod.ns = "team-" + name.substr(name.size() - 1);  // None has as many as it may.
     pod.name = std::move(name);
     recorder_->Record(EventType::kNormal, KindOf<Pod>(), pod, "Scaled", "ScaleWorkers", "8 workers");
   };

@@ -44,7 +44,7 @@ TEST(Stragglers, AreMeasuredAgainAndThenCount) {
   EXPECT_TRUE(world.Slow().is_repeat);
   EXPECT_EQ(world.Slow().phase, api::TrialPhase::kSucceeded);
   EXPECT_NEAR(std::stod(world.Slow().measured->throughput), 377, 4);
-  EXPECT_EQ(world.Slow().message.find("straggler"), std::string::npos) << world.Slow().message;
+  EXPECT_EQ(world.Slow().message.view().find("straggler"), std::string::npos) << world.Slow().message;
   EXPECT_EQ(std::ranges::count_if(world.status().trials, [](const api::Trial& t) { return t.is_repeat; }), 1);
 }
 
