@@ -5,7 +5,7 @@
 # plane with grus-manager as the chart's account. The API server refuses an attempt, or takes it; after each group of them
 # team-a must be as it was, its secrets unknown, and served. Takes four minutes.
 # Usage: tests/charts/tenant_test.sh [--flood]
-#   --flood   also 10,000 objects, and many changes a second: four minutes more, not among the suites; needs curl
+#   --flood   also 10,000 objects, and many changes a second: ten minutes more, not among the suites; needs curl
 # shellcheck disable=SC2016,SC2317 # Dollars of jq; check() calls the functions.
 set -uo pipefail
 cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/../.." || exit
