@@ -334,7 +334,7 @@ a line of a log in the name of a profile#spec.profile in body should match#job#.
 a command in an option#batchSizeOption#measured#.spec.space += {batchSizes: [1], batchSizeOption: "; kubectl delete ehj --all -n team-a #"}
 EOT
 check "what cannot be read is said in the log" within 20 prints 'an object cannot be read' cat "$log"
-check "a job with a forged class says why it does not start" within 20 equals PodsRefused reason_of ehj/x5
+check "a job with a forged class says why it does not start" within 20 equals TemplateRefused reason_of ehj/x5
 all_is_well texts
 
 # --- where speeds come from
