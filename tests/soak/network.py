@@ -45,10 +45,10 @@ class Fault:
         self.exits = self.holders = 0
 
 
-def plan(rng):
+def plan(rng, kinds):
     """All kinds of faults in an order of its own, then again."""
     while True:
-        for kind in rng.sample(FAULTS, len(FAULTS)):
+        for kind in rng.sample(kinds, len(kinds)):
             if kind == "delay":
                 kind = f"delay {rng.choice(['up', 'down', 'both'])} {rng.randint(100, 2000)}"
             elif kind == "throttle":
@@ -103,7 +103,7 @@ def run(soak):
     nodes = Nodes(options.cluster, kube, view, options.nodes, random.Random(options.seed + 1))
     first_holder = len(view.holders)
     faults, deadline = [], time.monotonic() + options.minutes * 60
-    for fault in plan(rng):
+    for fault in plan(rng, options.only or FAULTS):
         time.sleep(rng.uniform(2, 8))
         if time.monotonic() > deadline:
             break

@@ -95,6 +95,7 @@ def main():
     for name in ("seed", "passed", "nodes"):
         parser.add_argument(f"--{name}", type=int, required=True)
     parser.add_argument("--minutes", type=float, required=True)
+    parser.add_argument("--only", action="append", choices=network.FAULTS)
     parser.add_argument("--cluster", action="append", help="a word of: tests/cluster/cluster --name N")
     parser.add_argument("arguments", nargs="*", help="after --: the manager's")
     soak = Soak(parser.parse_args())
