@@ -99,7 +99,7 @@ def cached(kube):
 def run(soak):
     view, options = soak.view, soak.options
     manager = soak.start_manager(options.kubeconfig)
-    soak.need("the manager leads", [] if view.wait(lambda: bool(view.holders) and view.holders[-1][1], 60) else ["nobody holds the lease"])
+    soak.need_leader()
     makers = Makers(soak.kube, view, options.mutant == "keeps", options.seed)
     began, samples = time.monotonic(), []
     soak.say("      seconds    made  objects   queue  RSS MiB    fds  threads")
@@ -107,7 +107,8 @@ def run(soak):
         kib, descriptors, threads = manager.usage()
         depth, objects = int(manager.metric("workqueue_depth")), cached(soak.kube)
         samples.append((now, makers.total(), kib, descriptors, threads, depth))
-        soak.say(f"      {now:7.0f} {makers.total():7d} {objects:8d} {depth:7d} {kib / 1024:8.2f} {descriptors:6d} {threads:8d}")
+        soak.say(f"      {now:7.0f} {makers.total():7d} {objects:8d} {depth:7d} {kib / 1024:8.2f} {descriptors:6d} "
+                 f"{threads:8d}")
         if options.mutant == "stopped" and now > options.minutes * 30:
             soak.pause_manager()
             break
@@ -141,11 +142,12 @@ def judge(soak, samples):
         soak.check("there are enough samples", [f"{len(samples)}"])
         return
     medians = [[statistics.median(sample[column] for sample in half) for half in halves] for column in range(6)]
-    for what, column, more, unit in (("RSS", 2, None, 1024), ("open descriptors", 3, MORE_DESCRIPTORS, 1), ("threads", 4, MORE_THREADS, 1)):
+    more_kib = max(MORE_KIB, MORE_PART * medians[2][0])
+    for what, column, more, unit in (("MiB of RSS", 2, more_kib, 1024), ("open descriptors", 3, MORE_DESCRIPTORS, 1),
+                                     ("threads", 4, MORE_THREADS, 1)):
         first, second = medians[column]
-        most = first + (max(MORE_KIB, MORE_PART * first) if more is None else more)
-        name = "MiB of RSS" if unit > 1 else what
-        soak.check(f"flat after the warm-up: {name}, median of the first half {first / unit:.1f}, of the second "
+        most = first + more
+        soak.check(f"flat after the warm-up: {what}, median of the first half {first / unit:.1f}, of the second "
                    f"{second / unit:.1f}, at most {most / unit:.1f}", [] if second <= most else ["it grows"])
     made = [sample[1] for sample in warm]
     if made[-1] > made[0]:

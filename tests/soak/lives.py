@@ -7,8 +7,8 @@ import threading
 import time
 
 from kube import ApiError
-from objects import (BATCH_JOBS, GANGS, JOBS, KINDS, NAMESPACE, PODS, STATEFUL_SETS, TRIALS, batch_job, gang, job, of_job,
-                     stateful_set, trial)
+from objects import (BATCH_JOBS, GANGS, JOBS, KINDS, NAMESPACE, PODS, STATEFUL_SETS, TRIALS, batch_job, gang, job, named,
+                     of_job, stateful_set, trial)
 from view import JOB_LABEL, ROLE_LABEL, is_ready
 
 # A wait may see several faults, a change of leaders after each, and a machine that does other things.
@@ -68,12 +68,12 @@ class Lives:
                 ready = [c for c in status.get("conditions", []) if c["type"] == "Ready"]
                 raise Lost(f"not within {PATIENCE} s: {what}; it is {status.get('phase')}, {ready}")
 
-    def _gone(self, name, paths):
+    def _gone(self, paths):
         """Nothing of it is left."""
         deadline = time.monotonic() + PATIENCE
         while True:
-            left = [f"{path.rsplit('/', 1)[1]}/{item['metadata']['name']}" for path in paths
-                    for item in self.kube.get(path.split("?")[0] + "?" + path.partition("?")[2])["items"]]
+            left = [f"{path.split('?')[0].rsplit('/', 1)[1]}/{item['metadata']['name']}" for path in paths
+                    for item in self.kube.get(path)["items"]]
             if not left:
                 return
             if time.monotonic() > deadline:
@@ -118,7 +118,8 @@ class Lives:
                 self._wait("Suspended without pods", lambda: phase() == "Suspended" and not self._uids(name), "job", name)
                 self.kube.patch(path, {"spec": {"runPolicy": {"suspend": False}}})
             self._wait(f"after {what}: Running, one launcher, {target} workers",
-                       lambda: phase() == "Running" and self._is_whole(name, target) and not self._uids(name) & before, "job", name)
+                       lambda: phase() == "Running" and self._is_whole(name, target) and not self._uids(name) & before,
+                       "job", name)
             time.sleep(rng.uniform(0, 3))
         if end != "delete":
             want = "Succeeded" if end == "succeed" else "Failed"
@@ -131,9 +132,10 @@ class Lives:
                     if pod["metadata"]["uid"] not in annotated and self._annotate(launcher, end):
                         annotated.add(pod["metadata"]["uid"])
                 self.view.wait(lambda: phase() == want, 1)
-            self._wait(f"{want} without workers", lambda: phase() == want and not self.view.live(NAMESPACE, name, "worker"), "job", name)
+            self._wait(f"{want} without workers",
+                       lambda: phase() == want and not self.view.live(NAMESPACE, name, "worker"), "job", name)
         self.kube.delete(path)
-        self._gone(name, [of_job(kind, name) for kind in KINDS] + [f"{kind}?fieldSelector=metadata.name%3D{name}" for kind in (JOBS, GANGS)])
+        self._gone([of_job(kind, name) for kind in KINDS] + [named(kind, name) for kind in (JOBS, GANGS)])
 
     def _annotate(self, pod, outcome):
         try:
@@ -145,7 +147,8 @@ class Lives:
             return False
 
     def _uids(self, name):
-        return {pod["metadata"]["uid"] for role in ("worker", "launcher") for pod in self.view.live(NAMESPACE, name, role).values()}
+        return {pod["metadata"]["uid"] for role in ("worker", "launcher")
+                for pod in self.view.live(NAMESPACE, name, role).values()}
 
     def _is_whole(self, name, target):
         workers = self.view.live(NAMESPACE, name, "worker")
@@ -185,8 +188,7 @@ class Lives:
             self._wait("Finished", lambda: phase() == "Finished", "gang", name)
         self.kube.delete(f"{path}/{name}", propagationPolicy="Background")
         self.kube.delete(f"{GANGS}/{name}")
-        self._gone(name, [f"{PODS}?labelSelector=app%3D{name}"] +
-                   [f"{kind}?fieldSelector=metadata.name%3D{name}" for kind in (path, GANGS)])
+        self._gone([f"{PODS}?labelSelector=app%3D{name}", named(path, name), named(GANGS, name)])
 
     # --- a trial, and what plays its trainings
 
@@ -203,9 +205,9 @@ class Lives:
         if bad or not trials:
             self.wrong_trials.append(f"{name}: {bad}")
         label = "labelSelector=ai.centauruscloud.io/trial-job"
-        self._gone(name, [f"{path}?{label}%3D{name}" for path in (JOBS, PODS)])
+        self._gone([f"{path}?{label}%3D{name}" for path in (JOBS, PODS)])
         self.kube.delete(f"{TRIALS}/{name}")
-        self._gone(name, [f"{TRIALS}?fieldSelector=metadata.name%3D{name}"])
+        self._gone([named(TRIALS, name)])
         time.sleep(rng.uniform(5, 15))
 
     def _train(self):

@@ -71,7 +71,7 @@ class Nodes:
             self.kube.delete(f"/api/v1/nodes/{name}")
             self.lost += 1
             time.sleep(self.rng.uniform(2, 10))
-            self.view.wait(lambda: not any(pod["spec"].get("nodeName") == name for pod in self.view.objects["pod"].values()), 180)
+            self.view.wait(lambda: not self.view.pods_on(name), 180)
             self.all_back()
 
     def all_back(self):
@@ -92,8 +92,7 @@ def run(soak):
         text = file.read()
     soak.write("proxied.kubeconfig", re.sub(r"server: .*", f"server: https://127.0.0.1:{proxy.port}", text))
     manager = soak.start_manager(soak.path("proxied.kubeconfig"))
-    leads = lambda: bool(view.holders) and view.holders[-1][1] != ""
-    soak.need("the manager leads", [] if view.wait(leads, 60) else ["nobody holds the lease"])
+    soak.need_leader()
     kube.call("POST", JOBS, job(CANARY, 1, 3, 2))
     running = lambda: view.status("job", (NAMESPACE, CANARY)).get("phase") == "Running"
     soak.need("a job runs", [] if view.wait(running, 60) else [str(view.status("job", (NAMESPACE, CANARY)))])

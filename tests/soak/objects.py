@@ -63,6 +63,10 @@ def trial(name, counts, window=10):
                 {"name": "step", "regex": r"iteration (\d+) of \d+", "kind": "Step"}]}}}
 
 
+def named(path, name):
+    return f"{path}?fieldSelector=metadata.name%3D{name}"
+
+
 def of_job(path, name):
     """The children of a job among the objects at this path."""
     return f"{path}?labelSelector={JOB_LABEL}%3D{name}"

@@ -41,6 +41,10 @@ class Soak:
         if problems:
             raise SystemExit(self.count())
 
+    def need_leader(self):
+        leads = self.view.wait(lambda: bool(self.view.holders) and self.view.holders[-1][1] != "", 60)
+        self.need("the manager leads", [] if leads else ["nobody holds the lease"])
+
     def path(self, name):
         return os.path.join(self.options.folder, name)
 

@@ -10,8 +10,8 @@ AI = "/apis/ai.centauruscloud.io/v1alpha1"
 PODGROUPS = "/apis/scheduling.x-k8s.io/v1alpha1"
 JOB_LABEL, ROLE_LABEL = "ai.centauruscloud.io/job-name", "ai.centauruscloud.io/role"
 GANG_LABEL = "scheduling.x-k8s.io/pod-group"
-WATCHED = {"job": f"{AI}/elastichorovodjobs", "trial": f"{AI}/trialjobs", "gang": f"{PODGROUPS}/podgroups", "pod": "/api/v1/pods",
-           "lease": "/apis/coordination.k8s.io/v1/namespaces/grus-system/leases"}
+WATCHED = {"job": f"{AI}/elastichorovodjobs", "trial": f"{AI}/trialjobs", "gang": f"{PODGROUPS}/podgroups",
+           "pod": "/api/v1/pods", "lease": "/apis/coordination.k8s.io/v1/namespaces/grus-system/leases"}
 # A gang that starts may be in part for its scheduleTimeoutSeconds (30), a fault (20) and a change of leaders (25).
 LONGEST_IN_PART = 80
 
@@ -110,6 +110,9 @@ class View:
 
     def live(self, namespace, name, role):
         return {pod_name: pod for pod_name, pod in self.pods(namespace, name, role).items() if is_live(pod)}
+
+    def pods_on(self, node):
+        return [key for key, pod in self.objects["pod"].items() if pod["spec"].get("nodeName") == node]
 
     def members(self, key):
         return [pod for (namespace, _), pod in self.objects["pod"].items()
