@@ -15,8 +15,8 @@ MORE_KIB, MORE_PART, MORE_DESCRIPTORS, MORE_THREADS = 1536, 0.04, 3, 4
 
 
 class Makers:
-    def __init__(self, kube, view, keep, seed):
-        self.kube, self.view, self.keeps, self.seed = kube, view, keep, seed
+    def __init__(self, kube, view, seed):
+        self.kube, self.view, self.seed = kube, view, seed
         self.made = {"jobs": 0, "gangs": 0, "trials": 0}
         self.problems, self.stop, self.lock = [], threading.Event(), threading.Lock()
         self.threads = [threading.Thread(target=self._repeat, args=(kind, lane, live), daemon=True)
@@ -64,8 +64,7 @@ class Makers:
         self._lives_until(lambda: self.view.status("job", key).get("phase") == "Running", name, rng)
         if rng.random() < 0.3:
             self.kube.patch(f"{JOBS}/{name}", {"spec": {"workersSpec": {"targetReplicas": 3}}})
-        if not self.keeps:
-            self._delete(f"{JOBS}/{name}", lambda: key not in self.view.objects["job"])
+        self._delete(f"{JOBS}/{name}", lambda: key not in self.view.objects["job"])
 
     def _gang(self, name, rng):
         key, size = (NAMESPACE, name), 2
@@ -100,7 +99,7 @@ def run(soak):
     view, options = soak.view, soak.options
     manager = soak.start_manager(options.kubeconfig)
     soak.need_leader()
-    makers = Makers(soak.kube, view, options.mutant == "keeps", options.seed)
+    makers = Makers(soak.kube, view, options.seed)
     began, samples = time.monotonic(), []
     soak.say("      seconds    made  objects   queue  RSS MiB    fds  threads")
     while (now := time.monotonic() - began) <= options.minutes * 60:
@@ -109,6 +108,8 @@ def run(soak):
         samples.append((now, makers.total(), kib, descriptors, threads, depth))
         soak.say(f"      {now:7.0f} {makers.total():7d} {objects:8d} {depth:7d} {kib / 1024:8.2f} {descriptors:6d} "
                  f"{threads:8d}")
+        if options.mutant == "keeps":
+            keep_more(soak, len(samples))
         if options.mutant == "stopped" and now > options.minutes * 30:
             soak.pause_manager()
             break
@@ -125,6 +126,15 @@ def run(soak):
     soak.check("nothing is left of what was deleted", left)
     soak.check("its queues are empty in the end", still_queued(manager))
     soak.stop_manager(gives_back=True)
+
+
+def keep_more(soak, number):
+    """Jobs that hold nothing, but are in the manager's caches, and nobody deletes them."""
+    for index in range(20):
+        kept = job(f"kept-{number}-{index}", 1, 1, 1)
+        kept["metadata"]["annotations"] = {"soak/kept": "x" * 65536}
+        kept["spec"]["runPolicy"]["suspend"] = True
+        soak.kube.call("POST", JOBS, kept)
 
 
 def still_queued(manager):

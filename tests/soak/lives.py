@@ -31,7 +31,7 @@ class Lives:
         for kind, count, live in (("jobs", jobs, self._job), ("gangs", gangs, self._gang), ("trials", trials, self._trial)):
             for lane in range(count):
                 self._thread(self._repeat, kind, lane, live)
-        self._thread(self._train)
+        threading.Thread(target=self._train, daemon=True).start()
 
     def _thread(self, target, *arguments):
         self.threads.append(threading.Thread(target=target, args=arguments, daemon=True))
@@ -213,7 +213,7 @@ class Lives:
     def _train(self):
         """Writes the logs of launchers of trials: five steps a second for each GPU."""
         began, step, logs = {}, {}, {}
-        while not self.stop.is_set() or any(key[1].startswith("trial") for key in list(self.view.objects["trial"])):
+        while any(thread.is_alive() for thread in self.threads):
             with self.view.changed:
                 launchers = {pod["metadata"]["name"]: pod["metadata"]["labels"][JOB_LABEL]
                              for pod in self.view.objects["pod"].values()
