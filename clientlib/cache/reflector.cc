@@ -18,6 +18,8 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 
 constexpr BackoffPolicy kBackoff{std::chrono::milliseconds(800), seconds(30), 2.0, 1.0};
+// While nobody answers: as soon as the network is back, a watch should be.
+constexpr Duration kLongestWithoutAnswer = seconds(3);
 constexpr Duration kQuietReset = minutes(2);
 constexpr Duration kShortWatch = seconds(1);
 // A server may send nothing on a watch until its timeout, not even a bookmark, but then it ends the watch: a stream
@@ -53,6 +55,11 @@ bool MayResume(const Error& error, int tries) {
     case ErrorCode::kUnauthorized: return true;
     default: return false;
   }
+}
+
+// No server has said anything: the way to it is broken, and asking again burdens nobody.
+bool IsWithoutAnswer(const Error& error) {
+  return error.http_status() == 0 && (error.code() == ErrorCode::kUnavailable || error.code() == ErrorCode::kTimeout);
 }
 
 struct Bookmark {
@@ -182,7 +189,9 @@ void Reflector::Run(std::stop_token stop) {
     if (clock_.Now() - last_failure > kQuietReset) backoff_.Reset();
     last_failure = clock_.Now();
     if (!MayResume(error, backoff_.tries())) position_.is_synced = false;
-    WaitFor(clock_, std::max(backoff_.Next(), error.retry_after().value_or(Duration{})), stop);
+    Duration wait = backoff_.Next();
+    if (IsWithoutAnswer(error)) wait = std::min(wait, kLongestWithoutAnswer);
+    WaitFor(clock_, std::max(wait, error.retry_after().value_or(Duration{})), stop);
   }
 }
 

@@ -28,9 +28,11 @@ void DropLeftOvers(Plan& plan, const View& view) {
   }
 }
 
+// Those of a lost node, too: it may come back, and they with it.
 void DropAll(Plan& plan, const View& view) {
   for (const Worker& worker : view.pods) {
-    if (!worker.is_leaving() || worker.has_ended || worker.is_left_over) plan.drop.insert(&worker);
+    if (worker.has_lost_node) plan.bury.push_back(worker.name);
+    else if (!worker.is_leaving() || worker.has_ended || worker.is_left_over) plan.drop.insert(&worker);
   }
 }
 

@@ -29,7 +29,7 @@ using kube::HttpServer;
 using kube::Result;
 using kube::Status;
 
-constexpr kube::BackoffPolicy kServerRetry{std::chrono::seconds(1), std::chrono::seconds(30), 2.0, 0.2};
+constexpr kube::BackoffPolicy kServerRetry{std::chrono::seconds(1), std::chrono::seconds(3), 2.0, 0.2};
 
 std::string HostName() {
   char name[256] = {};

@@ -367,8 +367,21 @@ TEST_F(ReflectorTest, L7InitialObjectsThatDoNotComeInTimeAreGivenMore) {
   EXPECT_LE(timeout_of(6), 120);
 }
 
-TEST_F(ReflectorTest, L8TheBackoffDoublesFrom800MillisecondsTo30Seconds) {
+TEST_F(ReflectorTest, L8WithoutAnAnswerItTriesAgainAfterThreeSecondsAtMost) {
   transport_.Handle("GET", "/", [](auto&, auto&) { return Error(ErrorCode::kUnavailable, "connection refused"); });
+  Start();
+  for (std::size_t failures = 1; failures <= 8; ++failures) {
+    ASSERT_TRUE(transport_.AwaitRequests(failures));
+    ASSERT_TRUE(clock_.AwaitWaiters(1));
+    clock_.Advance(3s);
+  }
+  EXPECT_THAT(AwaitAsked(9), SizeIs(9));
+}
+
+TEST_F(ReflectorTest, L8TheBackoffDoublesFrom800MillisecondsTo30Seconds) {
+  transport_.Handle("GET", "/", [](auto&, auto&) {
+    return JsonAnswer(503, R"({"kind":"Status","status":"Failure","code":503,"message":"overloaded"})");
+  });
   Start();
   Duration shortest = 800ms;
   for (std::size_t failures = 1; failures <= 8; ++failures) {

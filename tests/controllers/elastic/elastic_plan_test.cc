@@ -332,6 +332,16 @@ TEST(ElasticPlan, PodsOfALostNodeAreEndedByForce) {
   EXPECT_THAT(PlanElasticJob(view).bury, ElementsAre(PodName(3)));
 }
 
+// The node may come back, and they with it: nothing would look at the job again.
+TEST(ElasticPlan, ThoseOfAJobThatHasEndedToo) {
+  ViewBuilder lost = ViewBuilder().MinMax(2, 4).Granted(4).Ready({0, 1, 2}).Lost({3}).Hosts({0, 1, 2, 3});
+  View ends = lost.Launcher(LauncherState::kSucceeded).Build();
+  EXPECT_THAT(PlanElasticJob(ends).bury, ElementsAre(PodName(3)));
+  EXPECT_THAT(PlanElasticJob(ends).drop, SizeIs(3));
+  View ended = lost.Status(PlanElasticJob(ends).status).Build();
+  EXPECT_THAT(PlanElasticJob(ended).bury, ElementsAre(PodName(3)));
+}
+
 TEST(ElasticPlan, ABoundWorkerThatDoesNotStartMayLackItsKey) {
   for (const auto& [age, check] : {std::pair(19, false), {20, true}}) {
     const View view = ViewBuilder().MinMax(1, 1).Granted(1).Bound({0}, -age).Build();
