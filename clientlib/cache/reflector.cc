@@ -18,9 +18,10 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 
 constexpr BackoffPolicy kBackoff{std::chrono::milliseconds(800), seconds(30), 2.0, 1.0};
-// While nobody answers: as soon as the network is back, a watch should be.
-constexpr Duration kLongestWithoutAnswer = seconds(3);
+// While nobody answers: as soon as the network is back, a watch should be, and to ask again burdens nobody.
+constexpr BackoffPolicy kUnansweredBackoff{std::chrono::milliseconds(800), std::chrono::milliseconds(1500), 2.0, 1.0};
 constexpr Duration kQuietReset = minutes(2);
+constexpr Duration kHealthyWatch = seconds(10);  // What breaks then has another cause than the failure before.
 constexpr Duration kShortWatch = seconds(1);
 // A server may send nothing on a watch until its timeout, not even a bookmark, but then it ends the watch: a stream
 // that outlives the timeout by the grace is dead (L13). Only this detects a frozen server or proxy, so the longest
@@ -57,11 +58,6 @@ bool MayResume(const Error& error, int tries) {
   }
 }
 
-// No server has said anything: the way to it is broken, and asking again burdens nobody.
-bool IsWithoutAnswer(const Error& error) {
-  return error.http_status() == 0 && (error.code() == ErrorCode::kUnavailable || error.code() == ErrorCode::kTimeout);
-}
-
 struct Bookmark {
   std::string resource_version;
   bool ends_initial_events = false;
@@ -92,6 +88,7 @@ Reflector::Reflector(Client& client, const Kind& kind, ReflectorOptions options,
       sink_(sink),
       random_(seed),
       backoff_(kBackoff, seed),
+      unanswered_(kUnansweredBackoff, seed),
       watch_list_works_(options_.use_watch_list) {}
 
 ReflectorStats Reflector::stats() const {
@@ -158,6 +155,7 @@ void Reflector::Run(std::stop_token stop) {
   while (!stop.stop_requested()) {
     const TimePoint started = clock_.Now();
     events_in_watch_ = 0;
+    was_open_ = false;
     Status done;
     if (!position_.is_synced && !watch_list_works_) {
       done = ListAll(stop);
@@ -186,12 +184,15 @@ void Reflector::Run(std::stop_token stop) {
       }
     }
     NoteFailure(error);
-    if (clock_.Now() - last_failure > kQuietReset) backoff_.Reset();
+    const bool was_healthy = was_open_ && clock_.Now() - started >= kHealthyWatch;
+    if (was_healthy || clock_.Now() - last_failure > kQuietReset) backoff_.Reset();
     last_failure = clock_.Now();
+    const bool is_unanswered = !was_open_ && error.http_status() == 0 &&
+                               (error.code() == ErrorCode::kUnavailable || error.code() == ErrorCode::kTimeout);
+    if (!is_unanswered) unanswered_.Reset();
+    Backoff& backoff = is_unanswered ? unanswered_ : backoff_;
     if (!MayResume(error, backoff_.tries())) position_.is_synced = false;
-    Duration wait = backoff_.Next();
-    if (IsWithoutAnswer(error)) wait = std::min(wait, kLongestWithoutAnswer);
-    WaitFor(clock_, std::max(wait, error.retry_after().value_or(Duration{})), stop);
+    WaitFor(clock_, std::max(backoff.Next(), error.retry_after().value_or(Duration{})), stop);
   }
 }
 
@@ -219,6 +220,7 @@ Status Reflector::ListAll(std::stop_token stop) {
       page = ReadListPage(client_, kind_, options_.ns, list, stop);
     }
     if (!page) return std::move(page).error().with("list " + std::string(kind_.plural));
+    was_open_ = true;
     for (auto& object : page->readable.items) {
       if (!unreadable_.empty()) unreadable_.erase(object->metadata.Key());
       objects.push_back(std::move(object));
@@ -265,6 +267,7 @@ Status Reflector::WatchFrom(std::stop_token stop) {
     }
     return AsGoneIfRefused(std::move(stream).error()).with("watch " + std::string(kind_.plural));
   }
+  was_open_ = true;
   return ReadStream(**stream, is_initial, clock_.Now() + watch.timeout + kGraceAfterTimeout, stop);
 }
 

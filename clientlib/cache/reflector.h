@@ -84,7 +84,8 @@ class Reflector {
   const Log& log_;
   ReflectorSink& sink_;
   std::minstd_rand random_;
-  Backoff backoff_;
+  Backoff backoff_, unanswered_;  // After failures; after those in which no server said anything.
+  bool was_open_ = false;         // In this try, the server began to send.
   Position position_;
   bool watch_list_works_;
   bool is_refusal_logged_ = false;

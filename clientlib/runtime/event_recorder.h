@@ -30,7 +30,7 @@ struct EventRecorderOptions {
 class EventRecorder {
  public:
   // Drops are counted in `metrics`, if given:
-  // event_recorder_dropped_total{reason="queue_full"|"write_failed"|"object_limit"}.
+  // event_recorder_dropped_total{reason="queue_full"|"write_failed"|"object_limit"|"namespace_limit"}.
   EventRecorder(Client& client, const Clock& clock, const Log& log, EventRecorderOptions options,
                 Registry* metrics = nullptr);
   ~EventRecorder();  // Writes queued events for at most two seconds, then stops.

@@ -4,7 +4,7 @@
 // A key is in at most one place: waiting, delayed, or in process. Adding a key that is in process marks it dirty;
 // Done() then queues it again. So no change is lost, and no key is ever reconciled by two threads at once. Urgent keys
 // go first: keys of the first list are added as kLow, so that live edits overtake them, but each fourth key is a low
-// one if any waits. Only some threads may reconcile low keys at a time, so that one is free for an urgent key.
+// one if it may be: only some threads may reconcile low keys at a time, so that one is free for an urgent key.
 // Namespaces take turns, so that the keys of one, however many, keep those of another waiting for one pass. There is no
 // bound: a key is in it once however often it is added, so the queue has at most as many keys as the cluster has
 // objects.
@@ -113,7 +113,7 @@ class WorkQueue {
   Entries entries_;
   std::unordered_map<std::string, Namespace> namespaces_;
   List<Lane> turns_[2];  // By priority: the lanes with ready keys, in the order of their turns.
-  int overtaken_ = 0;    // How many keys were taken while a low one waited, since the last low one.
+  int overtaken_ = 0;    // How many keys were taken while a low one could have been.
   std::priority_queue<Delayed, std::vector<Delayed>, std::greater<>> delayed_;
   std::size_t depth_ = 0, in_process_ = 0, delayed_count_ = 0;
   std::uint64_t adds_ = 0;

@@ -193,15 +193,16 @@ Json MakeSshPolicy(const ElasticHorovodJob& job) {
   const auto port = [](const char* protocol, int first, int last) {
     return Json::MakeObject({{"protocol", protocol}, {"port", first}, {"endPort", last}});
   };
-  Json launcher, others;
+  Json launcher, job_pods;
   launcher["from"].Append({})["podSelector"]["matchLabels"] = Selector(job, "launcher");
   launcher["ports"].Append(port("TCP", kSshPort, kSshPort));
-  others["ports"] = Json::MakeArray(
+  job_pods["from"].Append({})["podSelector"]["matchLabels"][kJobNameLabel] = job.metadata.name;
+  job_pods["ports"] = Json::MakeArray(
       {port("TCP", 1, kSshPort - 1), port("TCP", kSshPort + 1, 65535), port("UDP", 1, 65535), port("SCTP", 1, 65535)});
   Json& spec = policy["spec"];
   spec["podSelector"]["matchLabels"] = Selector(job, "worker");
   spec["policyTypes"] = Json::MakeArray({"Ingress"});
-  spec["ingress"] = Json::MakeArray({std::move(launcher), std::move(others)});
+  spec["ingress"] = Json::MakeArray({std::move(launcher), std::move(job_pods)});
   return policy;
 }
 

@@ -23,9 +23,10 @@ std::string HostsName(const api::ElasticHorovodJob& job);
 std::string SecretName(const api::ElasticHorovodJob& job);  // Carries the UID: a job made again gets a new key.
 
 kube::Json MakeService(const api::ElasticHorovodJob& job);
-// Its ssh keys and the scripts of its pods.
-// Lets the job's launcher and nobody else reach the ssh servers of its workers; all other ports stay as they are.
+// A NetworkPolicy: only pods of the job reach its workers, and their ssh servers only the launcher. Others may be let
+// in by further policies.
 kube::Json MakeSshPolicy(const api::ElasticHorovodJob& job);
+// Its ssh keys and the scripts of its pods.
 kube::Json MakeSecret(const api::ElasticHorovodJob& job, const JobKeys& keys);
 kube::Json MakeHosts(const api::ElasticHorovodJob& job, const HostList& list);
 kube::Json MakeWorker(const api::ElasticHorovodJob& job, int ordinal, Gang gang);  // A pod.

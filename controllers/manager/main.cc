@@ -29,7 +29,8 @@ using kube::HttpServer;
 using kube::Result;
 using kube::Status;
 
-constexpr kube::BackoffPolicy kServerRetry{std::chrono::seconds(1), std::chrono::seconds(3), 2.0, 0.2};
+constexpr kube::Duration kLongestWithoutAnswer = std::chrono::seconds(3);  // To ask nobody burdens nobody.
+constexpr kube::BackoffPolicy kServerRetry{std::chrono::seconds(1), std::chrono::seconds(30), 2.0, 0.2};
 
 std::string HostName() {
   char name[256] = {};
@@ -65,18 +66,22 @@ Result<std::unique_ptr<HttpServer>> Serve(const std::string& address,
   return HttpServer::Start(address, std::move(handlers), {}, std::move(certificates));
 }
 
-// Lists one object of each kind, in a namespace that we may read, or in all.
-Status CheckKinds(kube::Client& client, const Options& options, std::stop_token stop) {
+// Lists one object of the kind, in a namespace that we may read, or in all.
+Status CheckKind(kube::Client& client, const kube::Kind& kind, const Options& options, std::stop_token stop) {
   const std::string ns = options.namespaces.empty() ? std::string() : options.namespaces.front();
+  Result<std::string> answer = client.GetRaw(kube::CollectionPath(kind, ns) + "?limit=1", std::move(stop));
+  if (answer) return {};
+  const std::string name = std::string(kind.plural) + "." + std::string(kind.group);
+  if (answer.error().code() == ErrorCode::kNotFound) {
+    return Error(ErrorCode::kNotFound,
+                 "the CustomResourceDefinition " + name + " is not installed: kubectl apply -f crds/generated");
+  }
+  return std::move(answer).error().with("list " + name);
+}
+
+Status CheckKinds(kube::Client& client, const Options& options, std::stop_token stop) {
   for (const kube::Kind* kind : App::Kinds(options)) {
-    Result<std::string> answer = client.GetRaw(kube::CollectionPath(*kind, ns) + "?limit=1", stop);
-    if (answer) continue;
-    const std::string name = std::string(kind->plural) + "." + std::string(kind->group);
-    if (answer.error().code() == ErrorCode::kNotFound) {
-      return Error(ErrorCode::kNotFound,
-                   "the CustomResourceDefinition " + name + " is not installed: kubectl apply -f crds/generated");
-    }
-    return std::move(answer).error().with("list " + name);
+    if (Status there = CheckKind(client, *kind, options, stop); !there) return there;
   }
   return {};
 }
@@ -103,7 +108,8 @@ Status WaitForServer(kube::Connection& connection, const Options& options, const
     const Error& error = ready.error();
     if (error.code() == ErrorCode::kUnauthorized) return Refused(connection.config, clock);
     if (error.is_terminal()) return std::move(ready).error().with(connection.config.source);
-    const kube::Duration wait = backoff.Next();
+    kube::Duration wait = std::max(backoff.Next(), error.retry_after().value_or(kube::Duration::zero()));
+    if (error.http_status() == 0) wait = std::min(wait, kLongestWithoutAnswer);
     log.Warn("waiting for the API server",
              {{"error", error.message()},
               {"retry_in_seconds", std::chrono::duration_cast<std::chrono::seconds>(wait).count()}});
@@ -112,9 +118,12 @@ Status WaitForServer(kube::Connection& connection, const Options& options, const
 }
 
 // Logs what the account lacks; only a log can tell, since what needs it may be far off or rare.
-void LogMissingRights(kube::Connection& connection, const Options& options, const kube::Clock& clock,
-                      const kube::Log& log, std::stop_token stop) {
-  const auto missing = MissingRights(*connection.review_client, NeededRights(options), clock, std::move(stop));
+void LogMissingRights(kube::Connection& connection, Options options, const kube::Clock& clock, const kube::Log& log,
+                      const std::stop_token& stop) {
+  constexpr std::size_t kEnough = 5;  // Of many namespaces, that tell what a role lacks: each has some 60 rights.
+  if (options.namespaces.size() > kEnough) options.namespaces.resize(kEnough);
+  const auto missing = MissingRights(*connection.review_client, NeededRights(options), clock, stop);
+  if (stop.stop_requested()) return;
   if (!missing) return log.Info("cannot find out what this account may do", {{"reason", missing.error().message()}});
   for (const Right& right : *missing) {
     log.Warn("this account lacks a right: upgrade the chart, or add the right to its role",
@@ -125,21 +134,26 @@ void LogMissingRights(kube::Connection& connection, const Options& options, cons
 // --check: prints what is missing, a line each.
 Status PrintCheck(kube::Connection& connection, const Options& options, const kube::Clock& clock,
                   std::stop_token stop) {
-  const Status kinds = CheckKinds(*connection.client, options, stop);
-  if (!kinds && kinds.error().code() == ErrorCode::kUnauthorized) return Refused(connection.config, clock);
-  const bool is_forbidden = !kinds && kinds.error().code() == ErrorCode::kForbidden;  // Its right is named below.
-  if (!kinds && kinds.error().code() != ErrorCode::kNotFound && !is_forbidden) return kinds;
-  if (!kinds && !is_forbidden) std::printf("missing: %s\n", kinds.error().message().c_str());
+  bool is_whole = true;
+  for (const kube::Kind* kind : App::Kinds(options)) {
+    Status there = CheckKind(*connection.client, *kind, options, stop);
+    if (there || there.error().code() == ErrorCode::kForbidden) continue;  // The right is named below.
+    if (there.error().code() == ErrorCode::kUnauthorized) return Refused(connection.config, clock);
+    if (there.error().code() != ErrorCode::kNotFound) return there;
+    std::printf("missing: %s\n", there.error().message().c_str());
+    is_whole = false;
+  }
   const std::vector<Right> needed = NeededRights(options);
   const auto missing = MissingRights(*connection.review_client, needed, clock, std::move(stop));
   if (!missing) return missing.error();
   for (const Right& right : *missing) {
     std::printf("missing: the right to %s (%s)\n", right.Text().c_str(), std::string(right.purpose).c_str());
+    is_whole = false;
   }
   if (options.log_level == kube::LogLevel::kDebug) {
     for (const Right& right : needed) std::printf("needed: %s\n", right.Text().c_str());
   }
-  if (!kinds || !missing->empty()) {
+  if (!is_whole) {
     return Error(ErrorCode::kForbidden,
                  "something is missing: upgrade the chart, or add the rights to the account's role");
   }

@@ -2,6 +2,7 @@
 #include "controllers/manager/needed_rights.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "clientlib/runtime/access_reviewer.h"
 #include "clientlib/runtime/parallel.h"
@@ -90,10 +91,6 @@ std::vector<std::string> NamespacesOf(Where where, const Options& options) {
   return where == Where::kManaged && !options.namespaces.empty() ? options.namespaces : std::vector<std::string>{""};
 }
 
-bool Has(const std::vector<Right>& rights, const Right& right) {
-  return std::any_of(rights.begin(), rights.end(), [&](const Right& other) { return other.Text() == right.Text(); });
-}
-
 }  // namespace
 
 std::string Right::Text() const {
@@ -109,8 +106,9 @@ std::string Right::Text() const {
 
 std::vector<Right> NeededRights(const Options& options) {
   std::vector<Right> rights;
+  std::unordered_set<std::string> known;
   const auto add = [&](Right right) {
-    if (!Has(rights, right)) rights.push_back(std::move(right));
+    if (known.insert(right.Text()).second) rights.push_back(std::move(right));
   };
   for (const Row& row : kRows) {
     if (!IsNeeded(row.needed_by, options)) continue;

@@ -83,8 +83,8 @@ po::options_description Describe(Options& options, Texts& texts) {
       "scheduler-plugins (sched-plugins-controllers) count: name only those in which no tenant can create leases.");
   add("ssh-network-policies",
       po::value(&options.ssh_network_policies)->value_name("BOOL")->implicit_value(true, "true"),
-      "Make a NetworkPolicy for each ElasticHorovodJob: only its own launcher reaches the ssh servers of its workers "
-      "(default: false).");
+      "Make a NetworkPolicy for each ElasticHorovodJob that starts: only its own pods reach its workers, and only its "
+      "launcher their ssh servers (default: false).");
   add("metrics-address", preset(options.metrics_address, "HOST:PORT"), "Address of /metrics; 0: not served.");
   add("metrics-secure", po::value(&options.metrics_secure)->value_name("BOOL")->implicit_value(true, "true"),
       "Serve /metrics with TLS, and only to whom the API server lets get /metrics (default: false).");

@@ -38,7 +38,8 @@ std::map<std::string, TrialRun> TrialRuns::Read(const TrialJob& job, const Trial
     const auto note = [&](const std::string& name) { trial_jobs_[{job.metadata.ns, name}] = job.metadata.name; };
     for (const api::Trial& trial : job.status.trials) {
       runs.try_emplace(trial.name);
-      if (IsActive(trial.phase)) note(trial.name);
+      const bool has_begun = trial.phase != api::TrialPhase::kPending && trial.phase != api::TrialPhase::kSkipped;
+      if (has_begun) note(trial.name);
     }
     for (const std::string& name : ObjectsOf(job).NamesOf(job)) {
       runs.try_emplace(name);

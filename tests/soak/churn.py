@@ -125,7 +125,7 @@ def run(soak):
         time.sleep(1)
     soak.check("nothing is left of what was deleted", left)
     soak.check("its queues are empty in the end", still_queued(manager))
-    soak.stop_manager(gives_back=True)
+    soak.stop_manager()
 
 
 def keep_more(soak, number):

@@ -137,8 +137,6 @@ def play(soak, proxy, manager, fault, target, number):
     seen = lambda: view.observed.get(key, (0, 0))[0] >= generation
     fault.answered = view.observed[key][1] if view.wait(seen, GIVEN_UP_AFTER) else None
     fault.exits, fault.holders = len(manager.exits) - exits, len(view.holders) - holders
-    if fault.exits:   # Which of its waits was it: for the API server, or for the lease?
-        fault.restarted = manager.exits[-1][0]
 
 
 def after(fault):
@@ -212,4 +210,4 @@ def finish(soak, manager, lives, nodes, faults, holders):
         left = orphans(soak.kube)
         time.sleep(1)
     soak.check("nothing is left of what was deleted", left)
-    soak.stop_manager(gives_back=True)
+    soak.stop_manager()

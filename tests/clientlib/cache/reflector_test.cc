@@ -368,14 +368,33 @@ TEST_F(ReflectorTest, L7InitialObjectsThatDoNotComeInTimeAreGivenMore) {
 }
 
 TEST_F(ReflectorTest, L8WithoutAnAnswerItTriesAgainAfterThreeSecondsAtMost) {
-  transport_.Handle("GET", "/", [](auto&, auto&) { return Error(ErrorCode::kUnavailable, "connection refused"); });
+  for (int i = 0; i < 8; ++i) ExpectWatchError(Error(ErrorCode::kUnavailable, "connection refused"));
+  transport_.Expect("GET", kWatch, JsonAnswer(503, R"({"kind":"Status","status":"Failure","code":503})"));
+  FakeStream stream = ExpectWatch();
   Start();
   for (std::size_t failures = 1; failures <= 8; ++failures) {
     ASSERT_TRUE(transport_.AwaitRequests(failures));
     ASSERT_TRUE(clock_.AwaitWaiters(1));
     clock_.Advance(3s);
   }
-  EXPECT_THAT(AwaitAsked(9), SizeIs(9));
+  ASSERT_TRUE(transport_.AwaitRequests(9));
+  PassBackoff();  // A server that answers was not asked too often: its own backoff begins.
+  EXPECT_TRUE(stream.AwaitOpened());
+}
+
+TEST_F(ReflectorTest, L8TheBackoffStartsOverAfterAWatchThatHeldForTenSeconds) {
+  ExpectWatchBody(InitialEnd("7"));
+  std::vector<FakeStream> streams;
+  for (int i = 0; i < 6; ++i) streams.push_back(ExpectWatch());
+  Start();
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_TRUE(streams[i].AwaitOpened());
+    clock_.Advance(10s);
+    streams[i].Break(Error(ErrorCode::kUnavailable, "connection reset"));
+    ASSERT_TRUE(streams[i].AwaitClosed());
+    PassBackoff();
+  }
+  EXPECT_TRUE(streams[5].AwaitOpened());
 }
 
 TEST_F(ReflectorTest, L8TheBackoffDoublesFrom800MillisecondsTo30Seconds) {

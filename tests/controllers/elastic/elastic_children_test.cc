@@ -106,7 +106,7 @@ TEST(ElasticChildren, TheSecretHoldsTheKeyPairsAndTheScripts) {
   }
 }
 
-TEST(ElasticChildren, TheNetworkPolicyLeavesThePortOfSshToTheLauncherAndAllOthersAlone) {
+TEST(ElasticChildren, TheNetworkPolicyLetsInPodsOfTheJobAndToTheSshServersOnlyTheLauncher) {
   const Json policy = MakeSshPolicy(TestJob());
   EXPECT_EQ(At(policy, {"spec", "podSelector", "matchLabels"}),
             Parse(R"({"ai.centauruscloud.io/job-name":"bert","ai.centauruscloud.io/role":"worker"})"));
@@ -114,7 +114,8 @@ TEST(ElasticChildren, TheNetworkPolicyLeavesThePortOfSshToTheLauncherAndAllOther
       {"from":[{"podSelector":{"matchLabels":{"ai.centauruscloud.io/job-name":"bert",
                                               "ai.centauruscloud.io/role":"launcher"}}}],
        "ports":[{"protocol":"TCP","port":2222,"endPort":2222}]},
-      {"ports":[{"protocol":"TCP","port":1,"endPort":2221},{"protocol":"TCP","port":2223,"endPort":65535},
+      {"from":[{"podSelector":{"matchLabels":{"ai.centauruscloud.io/job-name":"bert"}}}],
+       "ports":[{"protocol":"TCP","port":1,"endPort":2221},{"protocol":"TCP","port":2223,"endPort":65535},
                 {"protocol":"UDP","port":1,"endPort":65535},{"protocol":"SCTP","port":1,"endPort":65535}]}])"));
 }
 
