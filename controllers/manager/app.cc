@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "controllers/manager/app.h"
 
-#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -24,10 +23,6 @@ namespace {
 using kube::KindOf;
 
 constexpr char kReportingController[] = "ai.centauruscloud.io/grus-manager";
-
-bool Runs(const Options& options, std::string_view controller) {
-  return std::find(options.controllers.begin(), options.controllers.end(), controller) != options.controllers.end();
-}
 
 kube::InformerOptions Everything(const Options& options) {
   kube::InformerOptions all;
@@ -257,13 +252,13 @@ struct App::Impl {
       account.CountAlso(far);
       shared.far_pods = &far;
     }
-    const bool has_trials = Runs(options, "trial"), has_jobs = Runs(options, "elastic");
+    const bool has_trials = options.Runs("trial"), has_jobs = options.Runs("elastic");
     if (has_jobs || has_trials) {
       shared.jobs = &manager.AddInformer(KindOf<api::ElasticHorovodJob>(), Everything(options));
     }
     // The first to be asked before planning: the account must know the queues when others say what they began.
-    if (Runs(options, "queues")) queues.emplace(shared, metrics);
-    if (Runs(options, "gang")) AddGangs(shared, metrics);
+    if (options.Runs("queues")) queues.emplace(shared, metrics);
+    if (options.Runs("gang")) AddGangs(shared, metrics);
     if (has_trials) shared.profiles = &manager.AddInformer(KindOf<api::WorkloadProfile>());
     if (has_jobs) elastic.emplace(shared);
     if (has_trials) trials.emplace(shared);
@@ -302,9 +297,9 @@ struct App::Impl {
 
 std::vector<const kube::Kind*> App::Kinds(const Options& options) {
   std::vector<const kube::Kind*> kinds;
-  if (Runs(options, "elastic") || Runs(options, "trial")) kinds.push_back(&KindOf<api::ElasticHorovodJob>());
-  if (Runs(options, "trial")) kinds.insert(kinds.end(), {&KindOf<api::TrialJob>(), &KindOf<api::WorkloadProfile>()});
-  if (Runs(options, "gang")) kinds.push_back(&KindOf<api::PodGroup>());
+  if (options.Runs("elastic") || options.Runs("trial")) kinds.push_back(&KindOf<api::ElasticHorovodJob>());
+  if (options.Runs("trial")) kinds.insert(kinds.end(), {&KindOf<api::TrialJob>(), &KindOf<api::WorkloadProfile>()});
+  if (options.Runs("gang")) kinds.push_back(&KindOf<api::PodGroup>());
   return kinds;
 }
 

@@ -74,16 +74,18 @@ std::vector<std::string_view> Words(std::string_view text) {
   return words;
 }
 
-bool Runs(const Options& options, std::string_view controller) {
-  return std::find(options.controllers.begin(), options.controllers.end(), controller) != options.controllers.end();
+// "pods/status": "pods" and "status".
+std::pair<std::string_view, std::string_view> PartsOf(std::string_view resource) {
+  const std::size_t slash = std::min(resource.find('/'), resource.size());
+  return {resource.substr(0, slash), resource.substr(std::min(slash + 1, resource.size()))};
 }
 
 bool IsNeeded(std::string_view by, const Options& options) {
   if (by.empty()) return true;
-  if (by == "elastic+gang") return Runs(options, "elastic") && Runs(options, "gang");
+  if (by == "elastic+gang") return options.Runs("elastic") && options.Runs("gang");
   const std::vector<std::string_view> controllers = Words(by);
   return std::any_of(controllers.begin(), controllers.end(),
-                     [&](std::string_view controller) { return Runs(options, controller); });
+                     [&](std::string_view controller) { return options.Runs(controller); });
 }
 
 std::vector<std::string> NamespacesOf(Where where, const Options& options) {
@@ -95,10 +97,10 @@ std::vector<std::string> NamespacesOf(Where where, const Options& options) {
 
 std::string Right::Text() const {
   std::string text = std::string(verb) + ' ';
-  const std::size_t slash = std::min(resource.find('/'), resource.size());
-  text.append(resource.substr(0, slash));
+  const auto [kind, subresource] = PartsOf(resource);
+  text.append(kind);
   if (!group.empty()) text.append(".").append(group);
-  text.append(resource.substr(slash));
+  if (!subresource.empty()) text.append("/").append(subresource);
   if (!name.empty()) text.append(" ").append(name);
   if (!ns.empty()) text.append(" in ").append(ns);
   return text;
@@ -127,7 +129,7 @@ std::vector<Right> NeededRights(const Options& options) {
   }
   for (const std::string_view verb : {"list", "watch"}) {
     for (const std::string& ns :
-         Runs(options, "gang") ? options.scheduler_lease_namespaces : std::vector<std::string>()) {
+         options.Runs("gang") ? options.scheduler_lease_namespaces : std::vector<std::string>()) {
       for (const char* lease : {kSchedulerLease, kSchedulerPluginsLease}) {
         add({verb, kLeases, "leases", ns, lease, "whether a scheduler leads"});
       }
@@ -136,7 +138,7 @@ std::vector<Right> NeededRights(const Options& options) {
       add({verb, "", "pods", "", "", "GPUs held in other namespaces"});
     }
   }
-  if (options.ssh_network_policies && Runs(options, "elastic")) {
+  if (options.ssh_network_policies && options.Runs("elastic")) {
     for (const std::string& ns : NamespacesOf(Where::kManaged, options)) {
       add({"create", "networking.k8s.io", "networkpolicies", ns, "", "who reaches ssh servers"});
     }
@@ -154,10 +156,9 @@ Result<std::vector<Right>> MissingRights(kube::Client& client, const std::vector
   std::vector<char> has(rights.size());
   const auto ask = [&](std::size_t i) -> Status {
     const Right& right = rights[i];
-    const std::size_t slash = std::min(right.resource.find('/'), right.resource.size());
-    const std::string_view sub = right.resource.substr(std::min(slash + 1, right.resource.size()));
+    const auto [kind, subresource] = PartsOf(right.resource);
     Result<bool> is_allowed =
-        kube::MayI(client, {right.verb, right.group, right.resource.substr(0, slash), sub, right.ns, right.name}, stop);
+        kube::MayI(client, {right.verb, right.group, kind, subresource, right.ns, right.name}, stop);
     if (!is_allowed) return std::move(is_allowed).error();
     has[i] = *is_allowed;
     return {};

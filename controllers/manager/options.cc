@@ -170,6 +170,10 @@ kube::Status Check(const Texts& texts, Options& options) {
 
 }  // namespace
 
+bool Options::Runs(std::string_view controller) const {
+  return std::find(controllers.begin(), controllers.end(), controller) != controllers.end();
+}
+
 kube::Result<Options> ParseOptions(int argc, const char* const* argv) {
   Options options;
   Texts texts;

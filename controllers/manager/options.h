@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "clientlib/base/log.h"
@@ -35,7 +36,9 @@ struct Options {
   kube::LogLevel log_level = kube::LogLevel::kInfo;
   kube::LogFormat log_format = kube::LogFormat::kText;
 
-  bool check = false;         // Only ask what we may, print it, and exit.
+  bool check = false;                            // Only ask what we may, print it, and exit.
+  bool Runs(std::string_view controller) const;  // One of `controllers`.
+
   std::string text_to_print;  // --help and --version: print this and exit 0.
 };
 
