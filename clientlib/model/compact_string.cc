@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <functional>
 #include <limits>
+#include <mutex>
 #include <new>
 #include <stdexcept>
 
@@ -24,7 +25,9 @@ namespace {
 
 // Longer strings are seldom equal, and comparing them costs more than it saves.
 constexpr std::size_t kMaxSharedBytes = 128;
-constexpr std::size_t kSlots = 4096;  // 32 kB per decoding thread; a power of two.
+// 8192 strings in all are remembered, a quarter of a MiB or so. Threads seldom meet: one of 64 locks, for less time
+// than an allocation takes.
+constexpr std::size_t kStripes = 64, kSlots = 128;
 
 }  // namespace
 
@@ -63,10 +66,17 @@ void CompactString::Release() noexcept {
 
 CompactString CompactString::Shared(std::string_view text) {
   if (text.size() <= kInlineBytes || text.size() > kMaxSharedBytes) return CompactString(text);
-  // One slot per hash: a newer string replaces an older one, which only costs some sharing. So memory is bounded, there
-  // is no lock, and an unused block lives only until its slot is reused.
-  thread_local std::array<CompactString, kSlots> slots;
-  CompactString& slot = slots[std::hash<std::string_view>()(text) & (kSlots - 1)];
+  // One slot for each hash: a newer string replaces an older one, which only costs some sharing, and an unused block
+  // lives until its slot is used again. The threads share them: each would fill slots of its own, for hours.
+  struct Stripe {
+    std::mutex mutex;
+    std::array<CompactString, kSlots> slots;
+  };
+  static auto& stripes = *new std::array<Stripe, kStripes>();  // Threads may outlive main().
+  const std::size_t hash = std::hash<std::string_view>()(text);
+  Stripe& stripe = stripes[hash % kStripes];
+  CompactString& slot = stripe.slots[hash / kStripes % kSlots];
+  const std::scoped_lock lock(stripe.mutex);
   if (slot.view() != text) slot = CompactString(text);
   return slot;
 }

@@ -30,7 +30,7 @@ class CompactString {
   }
   ~CompactString() { Release(); }
 
-  // Shares the block of an equal string that this thread made recently, if it still remembers one.
+  // Shares the block of an equal string that was made this way recently, if it is still remembered.
   static CompactString Shared(std::string_view text);
 
   std::string_view view() const;

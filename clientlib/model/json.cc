@@ -52,7 +52,7 @@ Status internal::JsonFromToken(const JsonToken& token, Json& json, int max_depth
       Json::Object members(token.count);
       const JsonToken* key = token.first();
       for (auto& [name, value] : members) {
-        name = key->string();
+        name = CompactString::Shared(key->string());
         if (Status read = JsonFromToken(*(key + 1), value, max_depth - 1); !read) return read;
         key = (key + 1)->next();
       }

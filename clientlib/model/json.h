@@ -31,7 +31,7 @@ struct JsonLimits {
 
 class Json {
  public:
-  using Member = std::pair<std::string, Json>;
+  using Member = std::pair<CompactString, Json>;
   using Array = std::vector<Json>;
   using Object = std::vector<Member>;
 

@@ -90,7 +90,7 @@ bool Covers(const Json& wanted, const Json& live, bool is_quantity) {
       const auto& [key, value] = member;
       const Json* const other = live.FindFrom(next, key);
       if (!other) return IsEmpty(value);
-      return Covers(value, *other, is_quantity || std::ranges::count(kQuantityFields, key) > 0);
+      return Covers(value, *other, is_quantity || std::ranges::count(kQuantityFields, key.view()) > 0);
     });
   }
   if (wanted.AsArray() && live.AsArray()) return CoversList(*wanted.AsArray(), *live.AsArray(), is_quantity);

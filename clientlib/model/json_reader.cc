@@ -4,6 +4,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "clientlib/model/json_tokens.h"
 
@@ -16,8 +17,40 @@ using Type = JsonToken::Type;
 // was read can be written and parsed again.
 constexpr int kMaxJsonFieldDepth = 80;
 
-// What went wrong and where; the path grows from its end while the calls return.
+// What is read may take so many times its text in memory, and so many bytes more, whatever it holds: nobody can fill
+// the memory with "[1,1,1" or "[{},{},{}". Lists of short environment variables take six times their text.
+constexpr std::size_t kMostTimesText = 8, kSpareBytes = 16384;
+constexpr std::size_t kAllocation = 16;                                    // Of the allocator, for each block.
+constexpr std::size_t kKeyInPlace = 7, kKeyHead = 8, kStringInPlace = 15;  // Bytes of CompactString and std::string.
+
+struct Sizes {
+  std::size_t as_json = 0, as_text = 0;  // Bytes: at most as a Json, and at least of its text.
+};
+
+Sizes SizeOf(const JsonToken& token) {
+  Sizes sizes;
+  std::size_t keys = 0;
+  for (const JsonToken* at = &token; at != token.next(); at = at->type >= Type::kArray ? at->first() : at->next()) {
+    sizes.as_json += sizeof(Json);
+    sizes.as_text += 2;  // "1,", "[]", the quotes: at least.
+    if (at->type == Type::kString) {
+      sizes.as_text += at->size + 1UL;
+      if (at->size > kKeyInPlace) sizes.as_json += at->size + kKeyHead + kAllocation;
+    } else if (at->type >= Type::kArray && at->count > 0) {
+      sizes.as_json += kAllocation;
+      if (at->type == Type::kObject) keys += at->count;
+    }
+  }
+  sizes.as_json -= keys * (sizeof(Json) - sizeof(CompactString));
+  return sizes;
+}
+
+// A walk over the tokens of one value. What went wrong and where: the path grows from its end while the calls return.
 struct Problem {
+  explicit Problem(const JsonToken& token) : root(&token) {}
+
+  const JsonToken* root;            // Null once its text is counted, which most values are too small for.
+  std::size_t bytes = kSpareBytes;  // That may still be taken.
   std::string path;
   std::string what;
 
@@ -27,6 +60,17 @@ struct Problem {
     path = std::move(longer.append(path));
   }
   void PrefixIndex(std::string_view index) { Prefix(std::string(1, '[').append(index).append("]")); }
+
+  // False if `more` bytes are too many.
+  bool Take(std::size_t more) {
+    if (more > bytes && root != nullptr) bytes += kMostTimesText * SizeOf(*std::exchange(root, nullptr)).as_text;
+    if (more > bytes) {
+      what = "would take more than " + std::to_string(kMostTimesText) + " times its text of memory";
+      return false;
+    }
+    bytes -= more;
+    return true;
+  }
 };
 
 bool ReadFields(std::span<const FieldInfo> fields, const JsonToken& token, void* target, Problem& problem);
@@ -112,38 +156,28 @@ bool ReadEnum(const TypeOps& type, const JsonToken& token, void* target, Problem
 
 bool ReadValue(const TypeOps& type, const JsonToken& token, void* target, Problem& problem);
 
-// A field kept as Json may take so many times its text, and so many bytes more: nobody can fill the memory with
-// "[1,1,1". Lists of short environment variables take eight times their text.
-constexpr std::size_t kMostTimesText = 10, kSpareBytes = 4096;
+// What a field kept as Json holds instead; nullopt: it is read.
+std::optional<std::string> WhyLeftOut(const Sizes& sizes) {
+  if (sizes.as_json <= kMostTimesText * sizes.as_text + kSpareBytes / 4) return std::nullopt;
+  return "too many small values: " + std::to_string(sizes.as_text / 1024) + " KiB of text would take " +
+         std::to_string(sizes.as_json / 1024) + " KiB of memory";
+}
 
-// What such a field holds instead; nullopt: it is read.
-std::optional<std::string> WhyLeftOut(const JsonToken& token) {
-  constexpr std::size_t kShortString = 15, kAllocation = 16;  // A string that is held in place; of the allocator.
-  std::size_t in_memory = 0, as_text = 0;
-  for (const JsonToken* at = &token; at != token.next(); at = at->type >= Type::kArray ? at->first() : at->next()) {
-    in_memory += sizeof(Json);  // A key is smaller.
-    as_text += 2;               // "1,", "[]", the quotes: at least.
-    if (at->type == Type::kString) {
-      as_text += at->size + 1UL;
-      if (at->size > kShortString) in_memory += at->size + kAllocation;
-    } else if (at->type >= Type::kArray && at->count > 0) {
-      in_memory += kAllocation;
-    }
-  }
-  if (in_memory <= kMostTimesText * as_text + kSpareBytes) return std::nullopt;
-  return "too many small values: " + std::to_string(as_text / 1024) + " KiB of text would take " +
-         std::to_string(in_memory / 1024) + " KiB of memory";
+bool TakeKey(const JsonToken& key, Problem& problem) {
+  return key.size <= kKeyInPlace || problem.Take(key.size + kKeyHead + kAllocation);
 }
 
 bool ReadList(const TypeOps& type, const JsonToken& token, void* target, Problem& problem) {
   if (token.type != Type::kArray) return Unexpected("a list", token, problem);
   if (type.element->shape == Shape::kJson) {
-    if (const auto why = WhyLeftOut(token)) {
+    if (const auto why = WhyLeftOut(SizeOf(token))) {
       type.resize(target, 1);
       *static_cast<Json*>(type.at(target, 0)) = Json(*why);
       return true;
     }
   }
+  const std::size_t item_bytes = type.element->shape == Shape::kJson ? 0 : type.item_bytes;  // ReadJson() takes all.
+  if (!problem.Take(kAllocation + token.count * item_bytes)) return false;
   type.resize(target, token.count);
   const JsonToken* item = token.first();
   for (std::size_t i = 0; i < token.count; ++i, item = item->next()) {
@@ -157,13 +191,19 @@ bool ReadList(const TypeOps& type, const JsonToken& token, void* target, Problem
 
 bool ReadMap(const TypeOps& type, const JsonToken& token, void* target, Problem& problem) {
   if (token.type != Type::kObject) return Unexpected("an object", token, problem);
+  if (!problem.Take(kAllocation + token.count * type.item_bytes)) return false;
   type.resize(target, token.count);
   const JsonToken* const end = token.next();
+  std::string_view last;  // While each key is above the one before, as Go writes them, none has to be searched.
+  bool ascends = type.append != nullptr;
   for (const JsonToken* key = token.first(); key != end; key = (key + 1)->next()) {
     const JsonToken& value = *(key + 1);
     if (value.is_null()) continue;
+    if (!TakeKey(*key, problem)) return false;
     const std::size_t size = type.size(target);
-    void* const entry = type.insert(target, key->string());
+    ascends &= size == 0 || last < key->string();
+    last = key->string();
+    void* const entry = ascends ? type.append(target, last) : type.insert(target, last);
     const bool is_new = type.size(target) > size;
     if (!is_new) problem.what = "given twice";
     if (is_new && ReadValue(*type.element, value, entry, problem)) continue;
@@ -174,10 +214,12 @@ bool ReadMap(const TypeOps& type, const JsonToken& token, void* target, Problem&
 }
 
 bool ReadJson(const JsonToken& token, Json& value, Problem& problem) {
-  if (const auto why = WhyLeftOut(token)) {
+  const Sizes sizes = SizeOf(token);
+  if (const auto why = WhyLeftOut(sizes)) {
     value = Json(*why);
     return true;
   }
+  if (!problem.Take(sizes.as_json)) return false;
   Status read = internal::JsonFromToken(token, value, kMaxJsonFieldDepth);
   if (!read) problem.what = read.error().message();
   return read.ok();
@@ -201,10 +243,12 @@ bool ReadValue(const TypeOps& type, const JsonToken& token, void* target, Proble
       return true;
     case Shape::kString:
       if (token.type != Type::kString) return Unexpected("a string", token, problem);
+      if (token.size > kStringInPlace && !problem.Take(token.size + kAllocation)) return false;
       *static_cast<std::string*>(target) = token.string();
       return true;
     case Shape::kCompactString:
       if (token.type != Type::kString) return Unexpected("a string", token, problem);
+      if (!TakeKey(token, problem)) return false;
       *static_cast<CompactString*>(target) = CompactString::Shared(token.string());
       return true;
     case Shape::kTime: return ReadTime(token, *static_cast<Time*>(target), problem);
@@ -214,7 +258,9 @@ bool ReadValue(const TypeOps& type, const JsonToken& token, void* target, Proble
     case Shape::kJson: return ReadJson(token, *static_cast<Json*>(target), problem);
     case Shape::kEnum: return ReadEnum(type, token, target, problem);
     case Shape::kStruct: return ReadFields(type.fields(), token, target, problem);
-    case Shape::kOptional: return ReadValue(*type.element, token, type.emplace(target), problem);
+    case Shape::kOptional:
+      return (type.item_bytes == 0 || problem.Take(type.item_bytes + kAllocation)) &&
+             ReadValue(*type.element, token, type.emplace(target), problem);
     case Shape::kList: return ReadList(type, token, target, problem);
     case Shape::kMap: return ReadMap(type, token, target, problem);
   }
@@ -261,7 +307,7 @@ bool ReadFields(std::span<const FieldInfo> fields, const JsonToken& token, void*
 }  // namespace
 
 Status ReadStruct(std::span<const FieldInfo> fields, const JsonToken& token, void* target) {
-  Problem problem;
+  Problem problem(token);
   if (ReadFields(fields, token, target, problem)) return {};
   return Error(ErrorCode::kDecode, problem.path.empty() ? std::move(problem.what) : problem.path + ": " + problem.what);
 }

@@ -54,6 +54,9 @@ struct TypeOps {
   std::size_t (*enum_index)(const void*) = nullptr;
   void (*set_enum)(void*, std::size_t) = nullptr;
 
+  // Bytes on the heap: of kList and kMap for each item, of kOptional for its value.
+  std::size_t item_bytes = 0;
+
   void* (*emplace)(void*) = nullptr;            // kOptional: a new value.
   const void* (*value)(const void*) = nullptr;  // kOptional: null if there is none.
 
@@ -64,6 +67,7 @@ struct TypeOps {
 
   using Visit = void (*)(void* context, std::string_view key, const void* value);
   void* (*insert)(void*, std::string_view key) = nullptr;           // kMap: the value of `key`, added if new.
+  void* (*append)(void*, std::string_view key) = nullptr;           // kMap: the same for a key above all it has.
   void (*visit)(const void*, void* context, Visit each) = nullptr;  // kMap: each entry in order.
 };
 
@@ -115,10 +119,11 @@ struct TypeOpsOf<E> {
       .set_enum = [](void* e, std::size_t index) { *static_cast<E*>(e) = static_cast<E>(index); }};
 };
 
-template <typename O, typename T>
+template <typename O, typename T, std::size_t kItemBytes>
 struct OptionalOps {
   static constexpr TypeOps kOps{.shape = Shape::kOptional,
                                 .element = &TypeOpsOf<T>::kOps,
+                                .item_bytes = kItemBytes,
                                 .emplace = [](void* o) -> void* { return &static_cast<O*>(o)->emplace(); },
                                 .value = [](const void* o) -> const void* {
                                   const O& optional = *static_cast<const O*>(o);
@@ -126,9 +131,9 @@ struct OptionalOps {
                                 }};
 };
 template <typename T>
-struct TypeOpsOf<std::optional<T>> : OptionalOps<std::optional<T>, T> {};
+struct TypeOpsOf<std::optional<T>> : OptionalOps<std::optional<T>, T, 0> {};
 template <typename T>
-struct TypeOpsOf<Box<T>> : OptionalOps<Box<T>, T> {};
+struct TypeOpsOf<Box<T>> : OptionalOps<Box<T>, T, sizeof(T)> {};
 
 }  // namespace internal
 }  // namespace kube

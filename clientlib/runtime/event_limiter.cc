@@ -5,13 +5,16 @@
 
 namespace kube {
 
+void EventLimiter::ForgetLast() {
+  by_key_.erase(recent_.back().key);
+  recent_.pop_back();
+}
+
 bool EventLimiter::Take(const std::string& key, TimePoint now) {
+  while (!recent_.empty() && recent_.back().full_at <= now) ForgetLast();
   const auto found = by_key_.find(key);
   if (found == by_key_.end()) {
-    if (recent_.size() >= kMaxKeys) {
-      by_key_.erase(recent_.back().key);
-      recent_.pop_back();
-    }
+    if (recent_.size() >= kMaxKeys) ForgetLast();
     recent_.push_front({key, now + limit_.refill});
     by_key_.emplace(recent_.front().key, recent_.begin());
     return true;

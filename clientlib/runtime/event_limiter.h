@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Limits the events written (rule V2): about each object a burst of 25, then one more every five minutes, as client-go;
 // in each namespace a burst of 2,500, then ten a second, so that one that has too many keeps those of others waiting
-// for its burst only. Beyond 4096 objects or namespaces the least recently used one is forgotten, and has a full burst
+// for its burst only. Who has a full burst again is not remembered. Beyond 4096 objects or namespaces the least recently used one is forgotten, and has a full burst
 // again. Not thread-safe.
 #pragma once
 
@@ -30,7 +30,10 @@ class EventLimiter {
   // True if one more event may be written about what `key` names. REQUIRES: `now` never goes back.
   bool Take(const std::string& key, TimePoint now);
 
+  std::size_t size() const { return recent_.size(); }  // How many are remembered.
+
  private:
+  void ForgetLast();
   struct Bucket {
     std::string key;
     TimePoint full_at;  // When the burst is complete again.

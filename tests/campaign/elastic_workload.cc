@@ -132,7 +132,7 @@ void ElasticWorkload::Mask(std::string_view resource, Json& object) const {
     // Nobody mends a launcher that has ended, or makes it again.
     // The server gives a Job without labels those of its template.
     std::erase_if(*object["metadata"]["labels"].AsObject(), [](const Json::Member& label) {
-      return label.first.ends_with("job-name") && !label.first.starts_with("ai.");
+      return label.first.view().ends_with("job-name") && !label.first.view().starts_with("ai.");
     });
     if (object.At({"status", "completionTime"}) || IntAt(object, {"status", "failed"}) > 0) object = Json();
     else object.Erase("status");  // How many of its pods failed is the faults' doing.

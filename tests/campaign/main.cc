@@ -10,6 +10,7 @@
 
 #include "tests/campaign/elastic_mutants.h"
 #include "tests/campaign/elastic_workloads.h"
+#include "tests/campaign/endurance.h"
 #include "tests/campaign/gang_mutants.h"
 #include "tests/campaign/gang_workloads.h"
 #include "tests/campaign/profile_stories.h"
@@ -25,6 +26,7 @@ constexpr char kHelp[] = R"(Usage: campaign [--schedules N] [--workload NAME]...
        campaign --list
        campaign --spec-changes [--operations N] [--seed N] [--threads N]
        campaign --replay-spec "PLAN"
+       campaign --hours N [--seed N]
 
 Plays grus against an API server and a cluster in virtual time, under planned and random faults, and compares
 every end with that of the run without faults. A failure is one line that --replay plays again.
@@ -42,6 +44,9 @@ With --spec-changes it edits every field of jobs that live instead, without faul
 fresh deploy of the edited spec leads, and undoing it back.
 
   --operations N   edits and undoings, at least (default 1500)
+
+With --hours it lets jobs, gangs and trials come and go for so many hours (4 at least) without a fault, and prints the memory in use
+at the end of each. It must not grow from the third quarter to the last.
 )";
 
 void List(const kube::testing::Workloads& workloads) {
@@ -154,6 +159,7 @@ int main(int argc, char** argv) {
   kube::testing::CampaignOptions options;
   grus::testing::SpecCampaignOptions spec_options;
   bool changes_specs = false, sweeps = false;
+  int hours = 0;
   for (int i = 1; i < argc; ++i) {
     const std::string_view option = argv[i];
     if (option == "--help") return std::fputs(kHelp, stdout), 0;
@@ -173,13 +179,15 @@ int main(int argc, char** argv) {
     const char* value = argv[++i];
     if (option == "--replay") return Replay(workloads, value);
     if (option == "--replay-spec") return ReplaySpec(value);
-    if (option == "--schedules") options.schedules = std::atoi(value);
+    if (option == "--hours") hours = std::atoi(value);
+    else if (option == "--schedules") options.schedules = std::atoi(value);
     else if (option == "--workload") options.workloads.emplace_back(value);
     else if (option == "--operations") spec_options.operations = std::atoi(value);
     else if (option == "--seed") spec_options.seed = options.seed = std::strtoull(value, nullptr, 10);
     else if (option == "--threads") spec_options.threads = options.threads = std::atoi(value);
     else return std::fprintf(stderr, "campaign: there is no option %s; see --help\n", argv[i - 1]), 2;
   }
+  if (hours >= 4) return grus::testing::RunEndurance(hours, options.seed);
   if (options.workloads.empty()) options.workloads = sweeps ? swept : played;
   if (sweeps) return Sweep(workloads, options);
   return changes_specs ? RunSpecChanges(spec_options) : Run(workloads, options);

@@ -178,6 +178,22 @@ check "a library of no package is refused" prints 'libanswer.so: no Debian packa
 rm -rf -- "$state/refused" "$state/libanswer.so"
 check "a library that is missing is refused" prints 'libanswer.so.*\|does not run here' rootfs unknown 1 "$stranger"
 
+# --- the pins
+pins=$state/pins/charts/image
+mkdir -p -- "$pins" && cp -a -- charts/image/. "$pins" && cp -- LICENSE "$state/pins" || finish
+with_pins() { rm -rf -- "$state/refused" && PINNED=$1 GRUS_COMMIT=$commit SOURCE_DATE_EPOCH=$epoch "$pins/rootfs" build/release/bin/grus-manager "$state/refused"; }
+pinned() { grep -v '^#' "$1/packages.lock"; }
+check "the pins are the packages of the SBOM" equals "$(listed . | cut -d' ' -f1 | sort -u)" eval "pinned charts/image | cut -d' ' -f1"
+check "they can be written anew" with_pins new
+check "with the versions of the SBOM" equals "$(listed .)" pinned "$pins"
+check "which are then taken" with_pins 1
+sed -i 's/^libc6 .*/libc6 2.0-1/' "$pins/packages.lock"
+check "another version is told" prints 'packages.lock has libc6 2.0-1' with_pins ''
+check "and refused in a release" prints 'other versions than in packages.lock: install those' with_pins 1
+check "notes of a release name the pins" prints '^| libc6 | ' scripts/release-notes
+check "and what users notice" prints '^### Added' scripts/release-notes
+check "a version without notes has none" prints 'CHANGELOG.md has nothing under "## \[9.9.9\]"' scripts/release-notes 9.9.9
+
 # --- the Dockerfile: its first stage is played in a folder that has only what it copies
 context=$state/context
 mkdir -- "$context"

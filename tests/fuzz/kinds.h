@@ -11,15 +11,29 @@
 #include "clientlib/model/events_v1.h"
 #include "clientlib/model/pod.h"
 #include "crds/types/elastic_horovod_job.h"
+#include "crds/types/gpu_queue.h"
+#include "crds/types/node_pool.h"
+#include "crds/types/pod_group.h"
+#include "crds/types/trial_job.h"
+#include "crds/types/workload_profile.h"
 #include "tests/fuzz/check.h"
 
 namespace fuzz {
 
 inline const kube::Kind* const kKinds[] = {
-    &kube::KindOf<kube::Pod>(),         &kube::KindOf<kube::Job>(),
-    &kube::KindOf<kube::StatefulSet>(), &kube::KindOf<kube::Lease>(),
-    &kube::KindOf<kube::Event>(),       &kube::KindOf<kube::ConfigMap>(),
-    &kube::KindOf<kube::Node>(),        &kube::KindOf<api::ElasticHorovodJob>(),
+    &kube::KindOf<kube::Pod>(),
+    &kube::KindOf<kube::Job>(),
+    &kube::KindOf<kube::StatefulSet>(),
+    &kube::KindOf<kube::Lease>(),
+    &kube::KindOf<kube::Event>(),
+    &kube::KindOf<kube::ConfigMap>(),
+    &kube::KindOf<kube::Node>(),
+    &kube::KindOf<api::ElasticHorovodJob>(),
+    &kube::KindOf<api::TrialJob>(),
+    &kube::KindOf<api::PodGroup>(),
+    &kube::KindOf<api::GpuQueue>(),
+    &kube::KindOf<api::NodePool>(),
+    &kube::KindOf<api::WorkloadProfile>(),
 };
 
 // Written and read again, the object stays as it is. The first time a default may take the place of what is

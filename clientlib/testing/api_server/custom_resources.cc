@@ -108,7 +108,7 @@ void FindUnknown(const StructuralSchema& schema, const Json& value, const std::s
   if (!members) return;
   for (const auto& [name, member] : *members) {
     if (is_root && (name == "apiVersion" || name == "kind" || name == "metadata")) continue;
-    std::string at = path.empty() ? name : path + "." + name;
+    std::string at = path.empty() ? name.str() : path + "." + name;
     if (const StructuralSchema* const field = schema.Property(name)) {
       FindUnknown(*field, member, at, false, found);
     } else if (!schema.preserves_unknown_fields()) {

@@ -265,6 +265,7 @@ Outcome<std::shared_ptr<WatchQueue>> StartWatch(Storage& storage, const Clock& c
     }
     if (*from > storage.revision()) queue->SkipUntil(*from);
   }
+  std::erase_if(table.watches, [](const auto& watch) { return watch->is_closed(); });
   table.watches.push_back(queue);
   return queue;
 }

@@ -319,7 +319,7 @@ void Validator::ValidateLists(const SchemaNode& schema, const Json& value, Error
         InField(name, [&] { ValidateLists(*field, member, errors); });
       } else if (schema.additional) {
         const std::size_t size = path_.size();
-        path_ += '[' + name + ']';  // The server writes this path with brackets, unlike in other checks.
+        path_ += "[" + name + "]";  // The server writes this path with brackets, unlike in other checks.
         ValidateLists(*schema.additional, member, errors);
         path_.resize(size);
       }

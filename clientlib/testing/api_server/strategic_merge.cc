@@ -143,11 +143,11 @@ bool IsMerging(const FieldType& type) { return type.list_type() != FieldType::Li
 
 Status RetainKeys(Json& original, const Json& patch, const Json& keys) {
   if (!keys.AsArray()) return BadPatch("$retainKeys must be a list");
-  const auto is_retained = [&](const std::string& name) {
+  const auto is_retained = [&](std::string_view name) {
     return std::find(keys.AsArray()->begin(), keys.AsArray()->end(), Json(name)) != keys.AsArray()->end();
   };
   for (const auto& [name, value] : *patch.AsObject()) {
-    if (name[0] != '$' && !is_retained(name)) return BadPatch("invalid patch format of retainKeys");
+    if (!name.view().starts_with('$') && !is_retained(name)) return BadPatch("invalid patch format of retainKeys");
   }
   std::erase_if(*original.AsObject(), [&](const Json::Member& member) { return !is_retained(member.first); });
   return {};
@@ -164,9 +164,9 @@ void DeleteValues(Json& original, std::string_view name, const Json& values) {
 // Puts the lists of `original`, into which `patch` is already merged, into the orders that `patch` asks for.
 Status SetOrders(const FieldType& type, Json& original, const Json& patch, const Json& server) {
   for (const auto& [name, order] : *patch.AsObject()) {
-    if (!name.starts_with(kSetOrder)) continue;
+    if (!name.view().starts_with(kSetOrder)) continue;
     if (!order.AsArray()) return BadPatch(name + " must be a list");
-    const std::string_view field = std::string_view(name).substr(kSetOrder.size());
+    const std::string_view field = name.view().substr(kSetOrder.size());
     const FieldType list = type.Field(field);
     Json* const items = original.Find(field);
     if (!IsMerging(list) || !items || !items->AsArray()) continue;
@@ -180,7 +180,7 @@ Status SetOrders(const FieldType& type, Json& original, const Json& patch, const
 
 bool HasOrders(const Json& patch) {
   return std::any_of(patch.AsObject()->begin(), patch.AsObject()->end(),
-                     [](const Json::Member& member) { return member.first.starts_with(kSetOrder); });
+                     [](const Json::Member& member) { return member.first.view().starts_with(kSetOrder); });
 }
 
 // REQUIRES: both are objects.
@@ -197,11 +197,11 @@ Status MergeMap(const FieldType& type, Json& original, const Json& patch) {
     if (Status retained = RetainKeys(original, patch, *keys); !retained) return retained;
   }
   for (const auto& [name, value] : *patch.AsObject()) {
-    if (name.starts_with(kDeleteValues))
-      DeleteValues(original, std::string_view(name).substr(kDeleteValues.size()), value);
+    if (name.view().starts_with(kDeleteValues))
+      DeleteValues(original, name.view().substr(kDeleteValues.size()), value);
   }
   for (const auto& [name, value] : *patch.AsObject()) {
-    if (name == kRetainKeys || name.starts_with(kSetOrder) || name.starts_with(kDeleteValues)) continue;
+    if (name == kRetainKeys || name.view().starts_with(kSetOrder) || name.view().starts_with(kDeleteValues)) continue;
     if (value.is_null()) {
       original.Erase(name);
     } else if (Status merged = MergeValue(type.Field(name), original[name], value); !merged) {

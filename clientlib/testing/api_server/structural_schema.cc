@@ -151,7 +151,7 @@ Status Parser::ParseValueRules(const Json& json, const std::string& path, Schema
 Status Parser::ParseChildren(const Json& json, const std::string& path, Role role, SchemaNode& node) {
   if (const Json* const properties = json.Find("properties"); properties && properties->AsObject()) {
     for (const auto& [name, schema] : *properties->AsObject()) {
-      Result<SchemaNode::Child> child = Parse(schema, path.empty() ? name : path + "." + name, role);
+      Result<SchemaNode::Child> child = Parse(schema, path.empty() ? name.str() : path + "." + name, role);
       if (!child) return std::move(child).error();
       node.properties.emplace_back(name, std::move(*child));
     }

@@ -17,6 +17,7 @@ constexpr std::size_t kMostMessages = 10;
 constexpr Duration kMessagesCount = 10min;
 constexpr double kBurst = 25;
 constexpr Duration kOneMore = 5min;
+constexpr Duration kRemembered = 3h;  // Longer than the burst takes to come back.
 
 std::string Joined(const Json& event, std::initializer_list<std::string_view> members) {
   std::string key(TextAt(event, {"involvedObject", "uid"}));
@@ -45,7 +46,17 @@ void ControllerEvents::Record(const Json& about, std::string_view type, std::str
                             [this, event = std::move(event)]() mutable { Write(std::move(event)); });
 }
 
+void ControllerEvents::ForgetOld() {
+  const TimePoint now = context_.simulation.Now();
+  if (now - forgot_at_ < kRemembered) return;
+  forgot_at_ = now;
+  std::erase_if(similar_, [&](const auto& entry) { return now - entry.second.last > kRemembered; });
+  std::erase_if(budgets_, [&](const auto& entry) { return now - entry.second.since > kRemembered; });
+  std::erase_if(written_, [&](const auto& entry) { return now - entry.second.last > kRemembered; });
+}
+
 void ControllerEvents::Write(Json event) {
+  ForgetOld();
   std::string key = Joined(event, {"type", "reason", "message"});
   const std::string kind_of_event = Joined(event, {"type", "reason"});
   const TimePoint now = context_.simulation.Now();
@@ -61,6 +72,7 @@ void ControllerEvents::Write(Json event) {
 
   Written& written = written_[key];
   ++written.count;
+  written.last = now;
   // Events that are not written still count.
   if (IsTooMuch(Joined(event, {"type"}))) return;
   const std::string ns(TextAt(event, {"involvedObject", "namespace"}));

@@ -36,9 +36,11 @@ class ControllerEvents {
   struct Written {
     std::string name, first;
     int count = 0;
+    TimePoint last{};
   };
 
   void Write(Json event);
+  void ForgetOld();  // client-go keeps 4096 of each; here time decides.
   bool IsTooMuch(const std::string& object_and_type);
   bool Count(const std::string& ns, const Written& written, const Json& event);  // False: the event is gone.
 
@@ -47,6 +49,7 @@ class ControllerEvents {
   std::map<std::string, Similar> similar_;
   std::map<std::string, Budget> budgets_;
   std::map<std::string, Written> written_;
+  TimePoint forgot_at_{};
   std::uint64_t last_ = 0;  // Makes names of events at the same time differ.
 };
 

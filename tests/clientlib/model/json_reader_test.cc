@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "clientlib/model/json_reader.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "clientlib/model/json_writer.h"
@@ -190,7 +191,8 @@ std::size_t BytesOf(const Json& value) {
   }
   if (const Json::Object* members = value.AsObject()) {
     bytes += members->empty() ? 0 : 16;
-    for (const auto& [name, member] : *members) bytes += sizeof(std::string) + HeapOf(name) + BytesOf(member);
+    for (const auto& [name, member] : *members)
+      bytes += sizeof(name) + (name.HeapBytes() > 0 ? name.HeapBytes() + 16 : 0) + BytesOf(member);
   }
   return bytes;
 }
@@ -209,11 +211,42 @@ TEST(JsonReader, NoOpaqueFieldTakesMuchMoreMemoryThanText) {
       const std::string list = Repeated(part, bytes), text = R"({"opaque":)" + list + R"(,"jsons":)" + list + "}";
       const auto read = ReadText<Everything>(text);
       ASSERT_TRUE(read) << part;
-      EXPECT_LE(BytesOf(read->opaque), 10 * list.size() + 4096) << part << " " << bytes;
+      EXPECT_LE(BytesOf(read->opaque), 8 * list.size() + 4096) << part << " " << bytes;
       std::size_t sum = 0;
       for (const Json& item : read->jsons) sum += BytesOf(item);
-      EXPECT_LE(sum, 10 * list.size() + 4096) << part << " " << bytes;
+      EXPECT_LE(sum, 8 * list.size() + 4096) << part << " " << bytes;
     }
+  }
+}
+
+TEST(JsonReader, AListOfNothingDoesNotFillTheMemory) {
+  const auto problem = [](const std::string& text) {
+    const auto read = ReadText<Everything>(text);
+    return read ? std::string() : read.error().message();
+  };
+  const std::string too_much = "would take more than 8 times its text of memory";
+  EXPECT_EQ(problem(R"({"list":)" + Repeated("{}", 100) + "}"), "");
+  EXPECT_EQ(problem(R"({"list":)" + Repeated("{}", 100'000) + "}"), "list: " + too_much);
+  EXPECT_EQ(problem(R"({"list":)" + Repeated(R"({"minReplicas":5,"image":"a"})", 100'000) + "}"), "");
+  EXPECT_EQ(problem(R"({"lists":)" + Repeated(R"(["",""])", 100'000) + "}").substr(0, 6), "lists[");
+  std::string map, resources;
+  for (int i = 0; i < 10'000; ++i) {
+    map += (i > 0 ? ",\"" : "\"") + std::to_string(i) + "\":{}";
+    resources += (i > 0 ? ",\"a/" : "\"a/") + std::to_string(100'000 + i) + "\":1";
+  }
+  EXPECT_EQ(problem(R"({"map":{)" + map + "}}"), "map: " + too_much);
+  EXPECT_EQ(problem(R"({"resources":{)" + resources + "}}"), "");
+}
+
+TEST(JsonReader, KeysInAnyOrderAreToldApart) {
+  const auto read = ReadText<Everything>(R"({"resources":{"b":"1","d":"2","a":"3","c":"4"}})");
+  ASSERT_TRUE(read);
+  EXPECT_THAT(WriteText(*read), ::testing::HasSubstr(R"("resources":{"b":"1","d":"2","a":"3","c":"4"})"));
+  for (const char* text : {R"({"resources":{"a":"1","b":"2","b":"3"}})", R"({"resources":{"b":"1","a":"2","b":"3"}})",
+                           R"({"resources":{"b":"1","a":"2","c":"3","c":"4"}})"}) {
+    const auto twice = ReadText<Everything>(text);
+    ASSERT_FALSE(twice) << text;
+    EXPECT_THAT(twice.error().message(), ::testing::HasSubstr("given twice")) << text;
   }
 }
 

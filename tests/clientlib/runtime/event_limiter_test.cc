@@ -30,6 +30,15 @@ TEST(EventLimiter, V2AQuietObjectHasItsBurstAgainAndNoMore) {
   EXPECT_EQ(TakenAt(limiter, "a", kStart + 24h), 25);
 }
 
+TEST(EventLimiter, V2AnObjectWithItsWholeBurstTakesNoMemory) {
+  EventLimiter limiter(EventLimiter::kOfObject);
+  for (int i = 0; i < 100; ++i) EXPECT_TRUE(limiter.Take(std::to_string(i), kStart));
+  EXPECT_EQ(TakenAt(limiter, "busy", kStart + 1s), 25);
+  EXPECT_TRUE(limiter.Take("late", kStart + 300s));
+  EXPECT_EQ(limiter.size(), 2U);
+  EXPECT_FALSE(limiter.Take("busy", kStart + 300s)) << "it is not forgotten before";
+}
+
 TEST(EventLimiter, V2EachObjectHasABurstOfItsOwn) {
   EventLimiter limiter(EventLimiter::kOfObject);
   EXPECT_EQ(TakenAt(limiter, "a", kStart), 25);
