@@ -40,17 +40,15 @@ struct TypeOpsOf<std::vector<T>> {
                                 .drop = DropOf<T>()};
 };
 
-// The table of a map-like type M with values of type T. `node`: bytes of an entry beside the pair. `append` may be
-// null.
+// The table of a map-like type M with values of type T. `node`: bytes of an entry beside the pair.
 template <typename M, typename T>
-constexpr TypeOps MapOps(std::size_t node, void* (*insert)(void*, std::string_view),
-                         void* (*append)(void*, std::string_view), void (*resize)(void*, std::size_t)) {
+constexpr TypeOps MapOps(std::size_t node, void* (*append)(void*, std::string_view),
+                         void (*resize)(void*, std::size_t)) {
   return {.shape = Shape::kMap,
           .element = &TypeOpsOf<T>::kOps,
           .item_bytes = sizeof(typename M::value_type) + node,
           .size = [](const void* m) { return static_cast<const M*>(m)->size(); },
           .resize = resize,
-          .insert = insert,
           .append = append,
           .visit =
               [](const void* m, void* context, TypeOps::Visit each) {
@@ -62,20 +60,15 @@ template <typename T>
 struct TypeOpsOf<std::map<std::string, T>> {
   using M = std::map<std::string, T>;
   static constexpr TypeOps kOps = MapOps<M, T>(
-      48, [](void* m, std::string_view key) -> void* { return &(*static_cast<M*>(m))[std::string(key)]; }, nullptr,
+      48, [](void* m, std::string_view key) -> void* { return &(*static_cast<M*>(m))[std::string(key)]; },
       [](void* m, std::size_t) { static_cast<M*>(m)->clear(); });
 };
-// A map that keeps the order of the text, as ResourceList.
+// A sorted vector, as ResourceList.
 template <typename T>
 struct TypeOpsOf<std::vector<std::pair<CompactString, T>>> {
   using M = std::vector<std::pair<CompactString, T>>;
   static constexpr TypeOps kOps = MapOps<M, T>(
       0,
-      [](void* m, std::string_view key) -> void* {
-        M& map = *static_cast<M*>(m);
-        const auto found = std::find_if(map.begin(), map.end(), [&](const auto& e) { return e.first == key; });
-        return found != map.end() ? &found->second : &map.emplace_back(CompactString::Shared(key), T()).second;
-      },
       [](void* m, std::string_view key) -> void* {
         return &static_cast<M*>(m)->emplace_back(CompactString::Shared(key), T()).second;
       },
@@ -87,7 +80,7 @@ struct TypeOpsOf<std::vector<std::pair<CompactString, T>>> {
 template <>
 struct TypeOpsOf<StringMap> {
   static constexpr TypeOps kOps = MapOps<StringMap, CompactString>(
-      0, [](void* m, std::string_view key) -> void* { return &(*static_cast<StringMap*>(m))[key]; }, nullptr,
+      0, [](void* m, std::string_view key) -> void* { return &(*static_cast<StringMap*>(m))[key]; },
       [](void* m, std::size_t n) {
         static_cast<StringMap*>(m)->clear();
         static_cast<StringMap*>(m)->reserve(n);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "clientlib/model/json_reader.h"
 
+#include <algorithm>
 #include <limits>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "clientlib/model/json_tokens.h"
 
@@ -189,26 +191,43 @@ bool ReadList(const TypeOps& type, const JsonToken& token, void* target, Problem
   return true;
 }
 
+// The keys of an object in order, and whether they stand so already, as Go writes them; then `keys` stays empty.
+bool AreInOrder(const JsonToken& object, std::vector<const JsonToken*>& keys) {
+  const JsonToken* last = nullptr;
+  bool are_in_order = true;
+  for (const JsonToken* key = object.first(); key != object.next(); key = (key + 1)->next()) {
+    are_in_order &= last == nullptr || last->string() < key->string();
+    last = key;
+  }
+  if (are_in_order) return true;
+  keys.reserve(object.count);
+  for (const JsonToken* key = object.first(); key != object.next(); key = (key + 1)->next()) keys.push_back(key);
+  std::ranges::sort(keys, {}, &JsonToken::string);
+  return false;
+}
+
 bool ReadMap(const TypeOps& type, const JsonToken& token, void* target, Problem& problem) {
   if (token.type != Type::kObject) return Unexpected("an object", token, problem);
   if (!problem.Take(kAllocation + token.count * type.item_bytes)) return false;
   type.resize(target, token.count);
-  const JsonToken* const end = token.next();
-  std::string_view last;  // While each key is above the one before, as Go writes them, none has to be searched.
-  bool ascends = type.append != nullptr;
-  for (const JsonToken* key = token.first(); key != end; key = (key + 1)->next()) {
+  const JsonToken* last = nullptr;
+  const auto read = [&](const JsonToken* key) {
     const JsonToken& value = *(key + 1);
-    if (value.is_null()) continue;
-    if (!TakeKey(*key, problem)) return false;
-    const std::size_t size = type.size(target);
-    ascends &= size == 0 || last < key->string();
-    last = key->string();
-    void* const entry = ascends ? type.append(target, last) : type.insert(target, last);
-    const bool is_new = type.size(target) > size;
-    if (!is_new) problem.what = "given twice";
-    if (is_new && ReadValue(*type.element, value, entry, problem)) continue;
+    if (value.is_null()) return true;
+    const bool is_twice = last != nullptr && last->string() == key->string();
+    last = key;
+    if (is_twice) problem.what = "given twice";
+    if (!is_twice && TakeKey(*key, problem) &&
+        ReadValue(*type.element, value, type.append(target, key->string()), problem)) {
+      return true;
+    }
     problem.PrefixIndex(key->string().substr(0, 64));
     return false;
+  };
+  std::vector<const JsonToken*> sorted;
+  if (!AreInOrder(token, sorted)) return std::ranges::all_of(sorted, read);
+  for (const JsonToken* key = token.first(); key != token.next(); key = (key + 1)->next()) {
+    if (!read(key)) return false;
   }
   return true;
 }

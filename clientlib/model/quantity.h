@@ -63,7 +63,7 @@ Result<Quantity> ParseQuantity(std::string_view text);
 // The canonical form: no fraction, the largest suffix that loses nothing: "1500m", "1536Mi", "1e3".
 std::string ToText(const Quantity& quantity);
 
-// Amounts by resource name, in the order of the text. Few entries, many objects: a vector.
+// Amounts by resource name; sorted where it was read. Few entries, many objects: a vector.
 using ResourceList = std::vector<std::pair<CompactString, Quantity>>;
 // The amount of `name`; null if missing.
 const Quantity* FindResource(const ResourceList& list, std::string_view name);

@@ -66,8 +66,7 @@ struct TypeOps {
   void (*drop)(void*) = nullptr;                 // kList, after reading: drops items by is_kept(); null: keeps all.
 
   using Visit = void (*)(void* context, std::string_view key, const void* value);
-  void* (*insert)(void*, std::string_view key) = nullptr;           // kMap: the value of `key`, added if new.
-  void* (*append)(void*, std::string_view key) = nullptr;           // kMap: the same for a key above all it has.
+  void* (*append)(void*, std::string_view key) = nullptr;           // kMap: a new value. REQUIRES: a key above all.
   void (*visit)(const void*, void* context, Visit each) = nullptr;  // kMap: each entry in order.
 };
 

@@ -55,6 +55,14 @@ bool IsUnschedulable(const kube::Pod& pod) {
   return scheduled && !scheduled->is_true() && scheduled->reason != "SchedulingGated";
 }
 
+// A change that a pod which waits does not wait otherwise for: an annotation, another try of the scheduler.
+bool WaitsAsBefore(const kube::Pod* before, const kube::Pod& after) {
+  return before && before->metadata.uid == after.metadata.uid && IsWaiting(*before) && before->spec == after.spec &&
+         before->metadata.labels == after.metadata.labels && OwnerOf(*before) == OwnerOf(after) &&
+         IsOneOff(*before) == IsOneOff(after) && IsUnschedulable(*before) == IsUnschedulable(after) &&
+         before->status.nominated_node_name == after.status.nominated_node_name;
+}
+
 }  // namespace
 
 std::int64_t ClusterAccount::UnixSeconds() const { return grus::UnixSeconds(kube::Time{clock_.WallNow()}); }
@@ -135,7 +143,10 @@ void ClusterAccount::NoteWaitingLocked(const kube::Pod* before, const kube::Pod*
   }
   if (!after) return;
   const std::string uid(after->metadata.uid);
-  if (IsWaiting(*after)) return PutWaitingLocked(*after, effects);
+  if (IsWaiting(*after)) {
+    if (!WaitsAsBefore(before, *after)) PutWaitingLocked(*after, effects);
+    return;
+  }
   const bool was_seen = competition_.Remove(uid, now) || (before && !HeldNode(before).empty());
   const std::string owner = OwnerOf(*after);
   // Of pods that ran before this process started, nobody knows which had a place.

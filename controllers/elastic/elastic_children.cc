@@ -272,15 +272,17 @@ Json MakeLauncher(const ElasticHorovodJob& job) {
   if (const int restarts = RestartsOf(job); restarts > 0) {
     launcher_job["metadata"]["annotations"][kRestartsAnnotation] = std::to_string(restarts);
   }
-  // A launcher that was evicted, preempted or lost with its node does not count as failed, nor does one that lost its
-  // workers.
+  // A launcher that was evicted, preempted or lost with its node does not count as failed, nor does one whose node was
+  // restarted, or that lost its workers.
   Json& spec = launcher_job["spec"];
   spec["backoffLimit"] = job.spec.run_policy.backoff_limit;
   const Json ignore = Json::MakeObject({{"action", "Ignore"}});
   Json& rules = spec["podFailurePolicy"]["rules"];
   rules.Append(ignore)["onPodConditions"].Append(Json::MakeObject({{"type", "DisruptionTarget"}, {"status", "True"}}));
-  rules.Append(ignore)["onExitCodes"] = Json::MakeObject(
-      {{"containerName", launcher.name}, {"operator", "In"}, {"values", Json::MakeArray({kWorkersLostExitCode})}});
+  rules.Append(ignore)["onExitCodes"] =
+      Json::MakeObject({{"containerName", launcher.name},
+                        {"operator", "In"},
+                        {"values", Json::MakeArray({kWorkersLostExitCode, kNodeRestartedExitCode})}});
   spec["template"] = std::move(pod);
   return launcher_job;
 }

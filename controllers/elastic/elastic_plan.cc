@@ -140,6 +140,9 @@ PlannedEvent LossOf(const View& view, const std::string& pod, std::size_t left) 
     else if (is_leaving) why = "its pod is being deleted";
     else if (!worker->trouble.empty()) why = worker->trouble;
     else why = "its pod is not ready";
+    if (!worker->node.empty() && !is_leaving) why += ", on node " + worker->node;
+  } else if (worker != view.pods.end()) {
+    why = "it was restarted and has another address";
   }
   return {is_leaving ? kube::EventType::kNormal : kube::EventType::kWarning, is_leaving ? "WorkerLeaves" : "WorkerLost",
           "UpdateHosts",

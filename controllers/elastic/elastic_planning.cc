@@ -252,7 +252,7 @@ bool ElasticPlanning::AskForStart(View& view, const Sizes& sizes, const Pods& po
   const GangStanding standing = account_.Ask(demand);
   view.may_start = standing.is_placed;
   view.is_refused_by_queue = !standing.queue_refusal.empty();
-  view.can_never_fit = standing.can_never_fit;
+  view.can_never_fit = standing.is_hopeless();
   view.room = account_.RoomFor(owner, pods.worker_shape, sizes.wanted);
   if (standing.is_placed) {
     view.room.copies = standing.placed - 1;
@@ -263,7 +263,7 @@ bool ElasticPlanning::AskForStart(View& view, const Sizes& sizes, const Pods& po
   view.queue_looks_again = account_.TimeUntilChange(owner);
   view.why_no_room = WhyNoRoom(demand, standing, WordsOf(job.spec));
   const Room for_launcher = account_.RoomFor(LauncherOwner(owner), pods.launcher_shape, 1);
-  if (for_launcher.nodes == 0) view.launcher_lacks = LauncherLacks::kAnyNode;
+  if (for_launcher.nodes == 0 && standing.closed.empty()) view.launcher_lacks = LauncherLacks::kAnyNode;
   else if (standing.fitting == sizes.NeededToStart()) view.launcher_lacks = LauncherLacks::kRoom;
   return true;
 }

@@ -103,6 +103,10 @@ std::string WorkersMessage(const View& view, const Status& status, const Sizes& 
   if (view.yield && !MustYieldAll(view, sizes) && view.yield->to < status.replicas.granted) {
     return text + "; " + YieldMessage(view, "gives", status.replicas.granted - view.yield->to);
   }
+  if (const int more = status.replicas.granted - sizes.wanted; more > 0) {
+    text += "; shrinks to " + Count(sizes.wanted, "worker") + ": " + Count(more, "worker") +
+            (more == 1 ? " leaves" : " leave") + " the training, then its node";
+  }
   if (status.replicas.granted < sizes.wanted) {
     text += "; " + std::to_string(sizes.wanted) + " are wanted";
     if (IsAtQuota(view, status.replicas.granted)) {
@@ -296,6 +300,8 @@ void SetRunningConditions(Status& status, const View& view, const Plan& plan, co
                                    [](const LauncherPod& pod) { return pod.silent_since.has_value(); });
   if (silent != launchers.end()) return SetSilent(status, view, *silent, workers);
   Say(status, view, Standing::kReady, Reason::kTraining, all);
+  if (status.replicas.granted > sizes.wanted)
+    ConditionsOf(status, view).Set("Reconciling", true, ToString(Reason::kTraining), workers);
 }
 
 void SetStalled(Status& status, const View& view, Reason reason, const std::string& message) {

@@ -78,7 +78,10 @@ Worker ReadWorker(const kube::Pod& pod, int ordinal, bool has_node) {
     worker.is_ready = worker.is_bound && !worker.is_ending;
     worker.ready_since = ready->last_transition_time;
   }
+  worker.is_cut_off =
+      worker.is_bound && !worker.is_ending && !worker.is_ready && !pod.status.container_statuses.empty();
   for (const kube::ContainerStatus& container : pod.status.container_statuses) {
+    worker.is_cut_off &= container.ready && container.state.running.has_value();
     worker.has_started |= container.state.running.has_value();
     if (!container.ready && container.state.running) worker.silent_since = container.state.running->started_at;
   }

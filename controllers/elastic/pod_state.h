@@ -55,6 +55,8 @@ struct Worker : PodState {
   std::string foreign_gate;                 // Another controller's: it cannot start whatever we do. Empty: none.
   bool has_filled_security = false;         // By FillPodSecurity().
   bool has_started = false;                 // Its node has reported a running container.
+  // Its containers were ready when its node was last heard of, but the node is silent: it may well train on.
+  bool is_cut_off = false;
   bool is_let_go() const { return !is_gated && foreign_gate.empty(); }  // The scheduler may have it.
   // Horovod may use it.
   bool is_usable() const { return is_ready && !is_leaving() && !address.empty(); }

@@ -136,8 +136,8 @@ elif [ -e /tmp/grus/exchanged ] || [ ! -e /tmp/grus/reached ]; then
   exit )sh" +
          std::to_string(kWorkersLostExitCode) + R"sh(
 fi
-[ "$code" -ne )sh" +
-         std::to_string(kWorkersLostExitCode) + R"sh( ] || code=1
+case $code in )sh" +
+         std::to_string(kWorkersLostExitCode) + "|" + std::to_string(kNodeRestartedExitCode) + R"sh() code=1 ;; esac
 exit "$code"
 )sh";
 }
@@ -170,7 +170,14 @@ $hosts
 $host
 "*) kept=yes ;; esac
   done <"$known"
-  if [ -z "$kept" ]; then
+  if [ -n "$kept" ]; then
+    rm -f /tmp/grus/disjoint
+  else
+    # Nodes that were cut off come back one after the other, and so do their workers: the known ones may be next. Until
+    # then Horovod gets none, and waits.
+    now=$(date +%s) since=$(cat /tmp/grus/disjoint 2>/dev/null)
+    [ -n "$since" ] || { since=$now && { echo "$now" >/tmp/grus/disjoint; } 2>/dev/null; } || since=0
+    [ $((now - since)) -ge 10 ] || exit 0
     # No worker has the training's state any more. Horovod would end only after a minute, and ignores SIGTERM until
     # then: kill it. ("true", because the shell would end if the redirection failed for ":".)
     { true >/tmp/grus/exchanged; } 2>/dev/null

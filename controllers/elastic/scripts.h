@@ -18,6 +18,8 @@ inline constexpr char kHostsFolder[] = "/etc/grus/hosts";
 inline constexpr char kScratchFolder[] = "/tmp/grus";
 // The launcher's exit code when every worker it trained on was lost. It does not count as a failure of the training.
 inline constexpr int kWorkersLostExitCode = 75;
+// What the kubelet says of a container that was there when its node went down; the launcher never ends with it.
+inline constexpr int kNodeRestartedExitCode = 255;
 
 // worker.sh: runs the ssh server in the foreground with the job's key, as any user.
 std::string WorkerScript();

@@ -353,7 +353,7 @@ class Planner {
     const std::string why = waits                       ? WhyPending(*view_.demand, view_.standing, words)
                             : view_.is_planned_by_owner ? "waiting for the room that its ElasticHorovodJob looks for"
                                                         : std::string("waiting for room");
-    const GangReason reason = view_.standing.can_never_fit            ? GangReason::kCannotFit
+    const GangReason reason = view_.standing.is_hopeless()            ? GangReason::kCannotFit
                               : !view_.standing.queue_refusal.empty() ? GangReason::kWaitingForQueue
                                                                       : GangReason::kWaitingForRoom;
     Say(is_under_way ? kGangScheduling : kGangPending, reason, why);

@@ -15,6 +15,7 @@
 #include "controllers/gang/gang_reconciler.h"
 #include "controllers/profile/profile_keeper.h"
 #include "controllers/profile/running_jobs.h"
+#include "controllers/profiler/progress_watch.h"
 #include "controllers/trial/trial_reconciler.h"
 
 namespace grus {
@@ -118,6 +119,16 @@ struct TrialController {
   TrialReconciler reconciler;
   RunningJobs running;
   ProfileKeeper keeper;
+};
+
+// How far the trainings of ElasticHorovodJobs are.
+struct ProfilerController {
+  explicit ProfilerController(const Shared& with)
+      : progress(with.client, {*with.jobs, with.pods}, with.clock, with.log) {
+    progress.FeedQueue(with.Run(progress, "progress", 4));
+  }
+
+  ProgressWatch progress;
 };
 
 // GpuQueues and NodePools. Where their CRDs are not installed yet, there are none.
@@ -262,6 +273,7 @@ struct App::Impl {
     if (has_trials) shared.profiles = &manager.AddInformer(KindOf<api::WorkloadProfile>());
     if (has_jobs) elastic.emplace(shared);
     if (has_trials) trials.emplace(shared);
+    if (has_jobs && options.Runs("profiler")) profiler.emplace(shared);
   }
 
   void AddGangs(Shared& shared, kube::Registry& metrics) {
@@ -290,6 +302,7 @@ struct App::Impl {
   std::optional<QueueController> queues;
   std::optional<ElasticController> elastic;
   std::optional<TrialController> trials;
+  std::optional<ProfilerController> profiler;
   std::optional<PeerLeases> peers;
   std::optional<ProbeController> probe;
   std::optional<GangController> gangs, legacy_gangs;

@@ -17,7 +17,7 @@ namespace po = boost::program_options;
 using kube::Error;
 using kube::ErrorCode;
 
-constexpr std::string_view kControllers[] = {"elastic", "gang", "trial", "queues"};
+constexpr std::string_view kControllers[] = {"elastic", "gang", "trial", "queues", "profiler"};
 // In the order of the enumerators.
 constexpr std::string_view kNominations[] = {"auto", "always", "never", "pin"};
 constexpr std::string_view kTrusts[] = {"namespace", "cluster"};
@@ -47,7 +47,7 @@ std::optional<std::size_t> IndexIn(std::span<const std::string_view> names, std:
 
 // Values that are checked before they become options.
 struct Texts {
-  std::string controllers = "elastic,gang,trial,queues", namespaces, level = "info", format = "text",
+  std::string controllers = "elastic,gang,trial,queues,profiler", namespaces, level = "info", format = "text",
               nominations = "auto", profiles = "namespace", prometheus, scheduler_leases = "kube-system";
 };
 
@@ -65,7 +65,7 @@ po::options_description Describe(Options& options, Texts& texts) {
   add("context", text(options.context, "NAME"), "Context of the kubeconfig (default: its current one).");
   add("controllers", preset(texts.controllers, "LIST"),
       "Controllers to run, separated by commas: elastic (ElasticHorovodJob), gang (PodGroup), trial (TrialJob, whose "
-      "trials need elastic), queues (GpuQueue and NodePool).");
+      "trials need elastic), queues (GpuQueue and NodePool), profiler (the progress of trainings; it needs elastic).");
   add("namespaces", text(texts.namespaces, "LIST"),
       "Namespaces to manage, separated by commas (default: all). With this set, GPUs held by pods in other namespaces "
       "count as free, unless --count-all-pods is.");
@@ -125,10 +125,10 @@ kube::Status Check(const Texts& texts, Options& options) {
   options.controllers = SplitList(texts.controllers);
   options.namespaces = SplitList(texts.namespaces);
   if (options.controllers.empty()) {
-    return Bad("controllers", texts.controllers, "at least one of: elastic, gang, trial, queues");
+    return Bad("controllers", texts.controllers, "at least one of: elastic, gang, trial, queues, profiler");
   }
   for (const std::string& name : options.controllers) {
-    if (!IndexIn(kControllers, name)) return Bad("controllers", name, "a list of: elastic, gang, trial, queues");
+    if (!IndexIn(kControllers, name)) return Bad("controllers", name, "a list of: elastic, gang, trial, queues, profiler");
   }
   options.scheduler_lease_namespaces = SplitList(texts.scheduler_leases);
   if (options.scheduler_lease_namespaces.empty()) {

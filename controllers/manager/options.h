@@ -15,7 +15,7 @@ namespace grus {
 
 struct Options {
   std::string kubeconfig, context;
-  std::vector<std::string> controllers = {"elastic", "gang", "trial", "queues"};
+  std::vector<std::string> controllers = {"elastic", "gang", "trial", "queues", "profiler"};
   std::vector<std::string> namespaces;  // Empty: all.
   bool count_all_pods = false;          // Also those of other namespaces.
   bool leader_elect = false;

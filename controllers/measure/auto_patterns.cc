@@ -258,6 +258,7 @@ class LineReader {
     Reading reading;
     reading.measure = Measure::kEpoch;
     reading.value = figure.value;
+    reading.resolution = figure.resolution;
     reading.total = figure.total;
     const auto all = result_.all();
     const bool has = std::any_of(all.begin(), all.end(), [](const Reading& r) { return r.measure == Measure::kEpoch; });

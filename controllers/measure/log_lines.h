@@ -42,7 +42,8 @@ class LogLines {
   // REQUIRES: the stream broke and a new one begins, which repeats the unfinished line.
   void Resume();
 
-  std::int64_t lines() const { return lines_; }  // Ended by a newline, including skipped ones.
+  std::int64_t lines() const { return lines_; }                    // Ended by a newline, including skipped ones.
+  std::optional<WallTime> position() const { return last_time_; }  // A new stream may begin with this second.
 
  private:
   void AddPiece(std::string_view piece, bool is_whole, const Sink& sink);

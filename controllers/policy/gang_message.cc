@@ -97,22 +97,6 @@ std::string WhatIsNeeded(const GangDemand& demand, const GangStanding& standing,
          (resource.empty() ? "room" : Amount(Wanted(demand, resource, needed), resource) + " " + resource);
 }
 
-std::string WhatIsMissing(const GangDemand& demand, const GangStanding& standing) {
-  if (!standing.blocked_by.empty() && standing.fitting >= std::max(1, demand.needed)) {
-    return "there is room, which is reserved for " + standing.blocked_by;
-  }
-  std::string text = std::to_string(standing.fitting) + " of " + std::to_string(std::max(1, demand.needed)) +
-                     (standing.fitting == 1 ? " has room" : " have room");
-  if (!standing.blocked_by.empty()) return text + ": the rest is reserved for " + standing.blocked_by;
-  if (standing.lacking.empty()) {
-    return text + ": its affinity, spread or host ports, or those of other pods, leave no place for the rest";
-  }
-  return text + ": " + Amount(standing.lacking_total - standing.lacking_free, standing.lacking) + " of " +
-         Amount(standing.lacking_total, standing.lacking) + " " +
-         (standing.lacking == kGpuResource ? "GPUs" : standing.lacking) + " are held" +
-         (IsAccelerator(standing.lacking) ? HeldBy(standing) : "");
-}
-
 // "a/one, a/two and 3 more".
 std::string ListOf(const std::vector<std::string>& names) {
   constexpr std::size_t kMost = 3;
@@ -122,6 +106,26 @@ std::string ListOf(const std::vector<std::string>& names) {
     text += (is_last ? " and " : i > 0 ? ", " : "") + names[i];
   }
   return names.size() > kMost ? text + " and " + std::to_string(names.size() - kMost) + " more" : text;
+}
+
+std::string WhatIsMissing(const GangDemand& demand, const GangStanding& standing) {
+  if (!standing.blocked_by.empty() && standing.fitting >= std::max(1, demand.needed)) {
+    return "there is room, which is reserved for " + standing.blocked_by;
+  }
+  std::string text = std::to_string(standing.fitting) + " of " + std::to_string(std::max(1, demand.needed)) +
+                     (standing.fitting == 1 ? " has room" : " have room");
+  if (!standing.closed.empty()) {
+    return text + ": " + (standing.closed.size() == 1 ? "node " : "nodes ") + ListOf(standing.closed) +
+           (standing.closed.size() == 1 ? " is" : " are") + " not ready or cordoned";
+  }
+  if (!standing.blocked_by.empty()) return text + ": the rest is reserved for " + standing.blocked_by;
+  if (standing.lacking.empty()) {
+    return text + ": its affinity, spread or host ports, or those of other pods, leave no place for the rest";
+  }
+  return text + ": " + Amount(standing.lacking_total - standing.lacking_free, standing.lacking) + " of " +
+         Amount(standing.lacking_total, standing.lacking) + " " +
+         (standing.lacking == kGpuResource ? "GPUs" : standing.lacking) + " are held" +
+         (IsAccelerator(standing.lacking) ? HeldBy(standing) : "");
 }
 
 std::string WhoYields(const YieldAnswer& answer) {
@@ -139,11 +143,11 @@ std::string WhoYields(const YieldAnswer& answer) {
 std::string WhyPending(const GangDemand& demand, const GangStanding& standing, const PendingWords& words) {
   if (demand.members.empty()) return "no members wait";
   const std::string why = WhyNoRoom(demand, standing, words);
-  return standing.can_never_fit ? why : WhatIsNeeded(demand, standing, words) + "; " + why;
+  return standing.is_hopeless() ? why : WhatIsNeeded(demand, standing, words) + "; " + why;
 }
 
 std::string WhyNoRoom(const GangDemand& demand, const GangStanding& standing, const PendingWords& words) {
-  if (standing.can_never_fit) return Never(demand, standing, words);
+  if (standing.is_hopeless()) return Never(demand, standing, words);
   std::string text =
       standing.queue_refusal.empty() ? WhatIsMissing(demand, standing) + ByVolumes(demand) : standing.queue_refusal;
   if (standing.position > 0) text += "; " + Ordinal(standing.position) + " in the queue";

@@ -363,7 +363,7 @@ std::vector<WaitingDemand> GangPlanner::Waiting() const {
   for (const PlannedGang* gang : impl_->in_order) {
     if (gang->IsExtra()) continue;  // The gang itself runs.
     WaitingDemand& wait = waiting.emplace_back(Impl::DemandOf(*gang));
-    wait.reason = gang->standing.can_never_fit ? "CannotFit" : gang->is_entitled ? "WaitingForRoom" : "WaitingForQueue";
+    wait.reason = gang->standing.is_hopeless() ? "CannotFit" : gang->is_entitled ? "WaitingForRoom" : "WaitingForQueue";
   }
   return waiting;
 }

@@ -53,11 +53,13 @@ struct GangStanding {
   bool is_placed = false;  // The places are in the ledger; the gang waits no longer.
   int placed = 0;          // How many of the first members have places, if is_placed.
   // Of a gang that waits:
-  int position = 0;            // In its queue, from 1; 0: no queue may start it.
-  int fitting = 0;             // How many of the needed members there is room for now.
-  bool can_never_fit = false;  // Certainly not even if the cluster were empty.
-  int capacity = 0;            // How many of the members an empty cluster could hold, at most members.size().
-  std::string lacking;         // The resource of which most is missing, "nvidia.com/gpu"; empty: constraints.
+  int position = 0;                 // In its queue, from 1; 0: no queue may start it.
+  int fitting = 0;                  // How many of the needed members there is room for now.
+  bool can_never_fit = false;       // Certainly not into these nodes, even if they were empty.
+  std::vector<std::string> closed;  // Then: nodes with which it might, but they are not ready, or cordoned.
+  bool is_hopeless() const { return can_never_fit && closed.empty(); }
+  int capacity = 0;     // How many of the members an empty cluster could hold, at most members.size().
+  std::string lacking;  // The resource of which most is missing, "nvidia.com/gpu"; empty: constraints.
   std::int64_t lacking_free = 0, lacking_total = 0;  // Of that resource, on nodes that its members may use; reserved
                                                      // room is free room.
   int eligible_nodes = 0;                            // Nodes that its members may use, were they empty.

@@ -88,6 +88,25 @@ GangToPlace QueryOf(const PlannedGang& gang, const PoolVariant& variant, const C
   return query;
 }
 
+// Nodes that would hold members, were they not closed; empty if they would not hold so many more.
+std::vector<std::string> ClosedNodes(const PlannedGang& gang, const ClusterLedger& ledger, int missing) {
+  std::set<ShapePtr> shapes(gang.demand.members.begin(), gang.demand.members.end());
+  std::vector<std::string> names;
+  int more = 0;
+  for (NodeId id = 0; id < ledger.node_limit(); ++id) {
+    const LedgerNode* node = ledger.NodeAt(id);
+    if (node == nullptr || !node->is_known || !IsClosed(node->state)) continue;
+    int copies = 0;
+    for (const ShapePtr& shape : shapes) {
+      if (!IsSelected(node->state, *shape) || Accepts(node->state, *shape)) continue;
+      copies = std::max(copies, CopiesThatFit(node->state.allocatable, {}, shape->request, missing));
+    }
+    if (copies > 0) names.push_back(node->state.name);
+    more += copies;
+  }
+  return more >= missing ? names : std::vector<std::string>();
+}
+
 void UpdateCapacity(PlannedGang& gang, const ClusterLedger& ledger, bool is_thorough) {
   if (gang.nodes_version == ledger.nodes_version() && (gang.is_capacity_thorough || !is_thorough)) return;
   // The first count is thorough; after changes of nodes a rough one does, until the gang asks for a reservation.
@@ -106,7 +125,10 @@ void UpdateCapacity(PlannedGang& gang, const ClusterLedger& ledger, bool is_thor
     gang.at = static_cast<std::size_t>(other - gang.variants.begin());
   }
   gang.is_changed |= Update(gang.standing.capacity, most);
+  std::vector<std::string> closed =
+      most < gang.needed() ? ClosedNodes(gang, ledger, gang.needed() - most) : std::vector<std::string>();
   gang.is_changed |= Update(gang.standing.can_never_fit, most < gang.needed());
+  gang.is_changed |= Update(gang.standing.closed, std::move(closed));
 }
 
 bool HasRoomWithout(const PlannedGang& gang, const std::set<OwnerId>& owners, const ClusterLedger& ledger) {

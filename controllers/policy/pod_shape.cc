@@ -33,6 +33,7 @@ void AddTo(std::size_t& hash, const kube::NodeSelector& where) {
   for (const kube::NodeSelectorTerm& term : where.terms) {
     for (const auto* requirements : {&term.match_expressions, &term.match_fields}) {
       for (const kube::NodeSelectorRequirement& requirement : *requirements) {
+        hash = hash * 31 + std::hash<std::string_view>()(requirement.key);
         for (const std::string& value : requirement.values) hash = hash * 31 + std::hash<std::string_view>()(value);
       }
     }
@@ -44,6 +45,9 @@ std::size_t HashOf(const PodShape& shape) {
   hash = hash * 31 + static_cast<std::size_t>(shape.request.milli_cpu);
   hash = hash * 31 + static_cast<std::size_t>(shape.request.memory_bytes);
   const std::hash<std::string_view> text;
+  for (const auto& [name, amount] : shape.request.extended) {
+    hash = hash * 31 + text(name) * 17 + static_cast<std::size_t>(amount);
+  }
   for (const auto& [key, value] : shape.node_selector) hash = hash * 31 + text(key) * 17 + text(value);
   for (const kube::Toleration& toleration : shape.tolerations) hash = hash * 31 + text(toleration.key);
   if (shape.node_affinity) AddTo(hash, *shape.node_affinity);

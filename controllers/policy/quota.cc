@@ -51,18 +51,16 @@ bool CountsOfPod(std::string_view name) { return name == "cpu" || name == "memor
 
 // What a pod needs. Init containers run before the others, except for sidecars (KEP-753).
 Amounts SumOf(const kube::PodSpec& spec, Part part) {
-  Amounts sum, staying;
+  Amounts sum, staying, peaks;  // Peaks: the highest of each, over the init containers.
   for (const kube::Container& container : spec.containers) Add(sum, container.resources.*part);
-  std::vector<Amounts> peaks;
   for (const kube::Container& container : spec.init_containers) {
-    Amounts& peak = peaks.emplace_back(staying);
+    Amounts peak = staying;
     Add(peak, container.resources.*part);
-    if (container.restart_policy == "Always") staying = peak;
+    for (const auto& [name, amount] : peak) peaks[name] = std::max(peaks[name], amount);
+    if (container.restart_policy == "Always") staying = std::move(peak);
   }
   Add(sum, staying);
-  for (const Amounts& peak : peaks) {
-    for (const auto& [name, amount] : peak) sum[name] = std::max(sum[name], amount);
-  }
+  for (const auto& [name, amount] : peaks) sum[name] = std::max(sum[name], amount);
   if (spec.resources) {
     for (const auto& [name, amount] : *spec.resources.*part) {
       if (CountsOfPod(name)) sum[std::string(name)] = amount;

@@ -46,6 +46,30 @@ constexpr std::string_view kMigPrefix = "nvidia.com/mig-", kAscendPrefix = "huaw
 constexpr std::string_view kComputeDomain = "compute-domain-";
 constexpr std::size_t kPrefixSize = std::string_view(kDeviceClassPrefix).size();
 
+using Amounts = std::vector<std::pair<std::string, std::int64_t>>;
+
+constexpr std::size_t kFew = 4;  // Amounts, for which a search each is faster than going through all.
+
+std::string_view NameOf(const Amounts::value_type& amount) { return amount.first; }
+
+// What is in `b` combined with what is in `a`, or 0; and the rest of `a`. Without zeros. In linear time: a pod may ask for
+// tens of thousands of resources, and nobody else must wait for that.
+template <typename F>
+Amounts Merged(const Amounts& a, const Amounts& b, F combine) {
+  Amounts merged;
+  merged.reserve(a.size() + b.size());
+  auto left = a.begin(), right = b.begin();
+  while (left != a.end() || right != b.end()) {
+    const bool has_left = left != a.end() && (right == b.end() || left->first <= right->first);
+    const bool has_right = right != b.end() && (left == a.end() || right->first <= left->first);
+    const std::int64_t own = has_left ? left->second : 0, amount = has_right ? combine(own, right->second) : own;
+    if (amount != 0) merged.emplace_back(has_left ? left->first : right->first, amount);
+    if (has_left) ++left;
+    if (has_right) ++right;
+  }
+  return merged;
+}
+
 }  // namespace
 
 bool IsAccelerator(std::string_view resource) {
@@ -66,29 +90,28 @@ std::string_view Resources::Accelerator() const {
 }
 
 std::int64_t Resources::Extended(std::string_view name) const {
-  for (const auto& [key, amount] : extended) {
-    if (key == name) return amount;
-  }
-  return 0;
-}
-
-std::int64_t& Resources::Slot(std::string_view name) {
-  for (auto& [key, amount] : extended) {
-    if (key == name) return amount;
-  }
-  return extended.emplace_back(name, 0).second;
+  const auto at = std::ranges::lower_bound(extended, name, {}, NameOf);
+  return at != extended.end() && at->first == name ? at->second : 0;
 }
 
 void Resources::AddExtended(std::string_view name, std::int64_t amount) {
-  std::int64_t& slot = Slot(name);
-  slot = Sum(slot, amount);
+  const auto at = std::ranges::lower_bound(extended, name, {}, NameOf);
+  if (at == extended.end() || at->first != name) {
+    if (amount != 0) extended.emplace(at, name, amount);
+  } else if ((at->second = Sum(at->second, amount)) == 0) {
+    extended.erase(at);
+  }
 }
 
 Resources& Resources::AddTimes(std::int64_t sign, const Resources& other) {
   milli_cpu = Sum(milli_cpu, sign * other.milli_cpu);
   memory_bytes = Sum(memory_bytes, sign * other.memory_bytes);
   pods = Sum(pods, sign * other.pods);
-  for (const auto& [name, amount] : other.extended) AddExtended(name, sign * amount);
+  if (other.extended.size() <= kFew) {
+    for (const auto& [name, amount] : other.extended) AddExtended(name, sign * amount);
+  } else {
+    extended = Merged(extended, other.extended, [sign](auto own, auto added) { return Sum(own, sign * added); });
+  }
   return *this;
 }
 
@@ -104,9 +127,8 @@ void Resources::RaiseTo(const Resources& other) {
   milli_cpu = std::max(milli_cpu, other.milli_cpu);
   memory_bytes = std::max(memory_bytes, other.memory_bytes);
   pods = std::max(pods, other.pods);
-  for (const auto& [name, amount] : other.extended) {
-    if (Extended(name) < amount) Slot(name) = amount;
-  }
+  if (other.extended.empty()) return;
+  extended = Merged(extended, other.extended, [](auto own, auto raised) { return std::max(own, raised); });
 }
 
 std::string TextOf(const Resources& resources) {

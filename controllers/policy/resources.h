@@ -22,7 +22,7 @@ struct Resources {
   std::int64_t milli_cpu = 0;
   std::int64_t memory_bytes = 0;
   std::int64_t pods = 0;
-  std::vector<std::pair<std::string, std::int64_t>> extended;  // GPUs and their like, by name; few, unsorted.
+  std::vector<std::pair<std::string, std::int64_t>> extended;  // GPUs and their like, sorted by name.
 
   std::int64_t Extended(std::string_view name) const;
   // Of "cpu" in thousandths, "memory", "pods", or of the others.
@@ -43,7 +43,6 @@ struct Resources {
 
  private:
   Resources& AddTimes(std::int64_t sign, const Resources& other);
-  std::int64_t& Slot(std::string_view name);  // Of an extended resource; 0 if it is new.
 };
 
 // "cpu 40, memory 64Mi, nvidia.com/gpu 1": what there is some of, pods aside.

@@ -54,7 +54,7 @@ Amounts AmountsOf(const Json* container, std::string_view list) {
 
 Json ToJson(const Amounts& amounts) {
   Json json = Json::MakeObject();
-  for (const auto& [name, amount] : amounts) json[name] = amount.MilliValue();
+  for (const auto& [name, amount] : amounts) json.AsObject()->emplace_back(name, amount.MilliValue());
   return json;
 }
 
@@ -68,7 +68,7 @@ Json EnvironmentOf(const Json* container) {
     }
   }
   Json json = Json::MakeObject();
-  for (const auto& [name, value] : values) json[name] = value;
+  for (const auto& [name, value] : values) json.AsObject()->emplace_back(name, value);
   return json;
 }
 
@@ -80,10 +80,9 @@ Json Sorted(const Json& json) {
     return sorted;
   }
   if (json.AsObject() == nullptr) return json;
-  std::map<std::string, const Json*> members;
-  for (const auto& [name, value] : *json.AsObject()) members.emplace(name, &value);
   Json sorted = Json::MakeObject();
-  for (const auto& [name, value] : members) sorted[name] = Sorted(*value);
+  for (const auto& [name, value] : *json.AsObject()) sorted.AsObject()->emplace_back(name, Sorted(value));
+  std::ranges::sort(*sorted.AsObject(), {}, &Json::Member::first);
   return sorted;
 }
 

@@ -26,6 +26,8 @@ kube::CrdInfo ElasticHorovodJobCrd() {
       {"Ready", "integer", ".status.replicas.ready", "Workers that are ready."},
       {"Max", "integer", ".status.replicas.max", "Largest number of workers."},
       {"Reason", "string", ".status.conditions[?(@.type==\"Ready\")].reason", "Why it is in this phase."},
+      {"Progress", "string", ".status.progress.summary", "How far the training is."},
+      {"ETA", "string", ".status.progress.eta", "When it is done, if it goes on like this."},
       {"Age", "date", ".metadata.creationTimestamp", "Time since it was created."},
       {"Wanted", "integer", ".status.replicas.wanted", "Workers asked for.", 1},
       {"Granted", "integer", ".status.replicas.granted", "Workers that may run now.", 1},

@@ -259,9 +259,18 @@ std::span<const FieldInfo> JobUsage::Fields() {
 std::span<const FieldInfo> Progress::Fields() {
   using T = Progress;
   static constexpr FieldInfo kFields[] = {
-      Field<&T::step>("step", {.doc = "Training step reached."}),
-      Field<&T::epoch>("epoch", {.doc = "Epoch reached."}),
-      Field<&T::metric>("metric", {.doc = "The training's own metric, as it prints it."}),
+      Field<&T::summary>("summary", {.doc = "In short: 42%, or step 1200 if it is not known how many there are."}),
+      Field<&T::step>("step", {.doc = "Training step reached, of this epoch if the counter starts over in each."}),
+      Field<&T::total_steps>("totalSteps", {.doc = "Where that counter ends."}),
+      Field<&T::epoch>("epoch", {.doc = "Epoch reached, as the training counts them."}),
+      Field<&T::total_epochs>("totalEpochs", {.doc = "How many epochs there are."}),
+      Field<&T::percent>("percent",
+                         {.doc = "How much of the whole training is done, rounded down.", .minimum = 0, .maximum = 100}),
+      Field<&T::eta>("eta", {.doc = "When the training is done if it goes on as fast as now."}),
+      Field<&T::eta_earliest>("etaEarliest", {.doc = "The earliest that is likely."}),
+      Field<&T::eta_latest>("etaLatest", {.doc = "The latest that is likely."}),
+      Field<&T::time>("time", {.doc = "When the training said how far it is."}),
+      Field<&T::metric>("metric", {.doc = "A metric of the training, written by other tools."}),
   };
   return kFields;
 }
@@ -295,8 +304,7 @@ std::span<const FieldInfo> ElasticHorovodJobStatus::Fields() {
       Field<&T::replicas>("replicas", {.doc = "Counts of workers."}),
       Field<&T::last_scale>("lastScale", {.doc = "The last change of size."}),
       Field<&T::usage>("usage", {.doc = "What the job has used until lastScale."}),
-      Field<&T::progress>("progress",
-                          {.doc = "Progress of the training, as reported by other tools; grus does not write it."}),
+      Field<&T::progress>("progress", {.doc = "How far the training is, as its log says."}),
       Field<&T::profile>("profile", {.doc = "The WorkloadProfile that spec.profile selects, if it exists."}),
       Field<&T::selector>("selector", {.doc = "Label selector of the workers, for the scale subresource."}),
       Field<&T::start_time>("startTime", {.doc = "When grus first saw the job, or when it was resumed."}),

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "clientlib/model/box.h"
 #include "clientlib/model/condition.h"
 #include "clientlib/model/field.h"
 #include "clientlib/model/time.h"
@@ -44,10 +45,14 @@ struct JobUsage {
   friend bool operator==(const JobUsage&, const JobUsage&) = default;
 };
 
-// Progress of the training, written by other tools; grus does not write it.
+// How far the training is, and when it is done: what its log says. Of the launcher that ran last.
 struct Progress {
-  std::optional<std::int64_t> step, epoch;
-  std::string metric;
+  std::string summary;  // "42%", or "step 1200" where the end is not known.
+  std::optional<std::int64_t> step, total_steps, epoch, total_epochs;
+  std::optional<std::int32_t> percent;
+  std::optional<kube::Time> eta, eta_earliest, eta_latest;
+  std::optional<kube::Time> time;  // Of the line that says so.
+  std::string metric;              // Written by other tools.
   static std::span<const kube::FieldInfo> Fields();
   friend bool operator==(const Progress&, const Progress&) = default;
 };
@@ -69,7 +74,7 @@ struct ElasticHorovodJobStatus {
   ReplicaStatus replicas;
   std::optional<LastScale> last_scale;
   std::optional<JobUsage> usage;
-  std::optional<Progress> progress;
+  kube::Box<Progress> progress;
   std::optional<JobProfile> profile;
   std::string selector;
   std::optional<kube::Time> start_time, completion_time;

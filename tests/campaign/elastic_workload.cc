@@ -101,7 +101,7 @@ void ElasticWorkload::Mask(std::string_view resource, Json& object) const {
     object["data"]["hosts"] = std::move(hosts);
   }
   if (resource == kJobs && object.Find("status")) {
-    for (const char* history : {"lastScale", "usage"}) object["status"].Erase(history);
+    for (const char* history : {"lastScale", "usage", "progress"}) object["status"].Erase(history);
     MaskPodNames(object["status"]);
     if (Json* replicas = object["status"].Find("replicas"); replicas && replicas->AsObject()) {
       std::erase_if(*replicas->AsObject(), [](const Json::Member& count) { return count.second == Json(0); });

@@ -404,6 +404,32 @@ check "the job says that its names are taken" within 20 prints 'NameTaken' reaso
 check "what was there stays" equals x kube -n team-b get configmap col-hosts -o 'jsonpath={.data.hosts}'
 all_is_well names
 
+# --- objects that are wide, and change all the time
+wide='([range(30000) | {key: "a.b/r\(.)", value: "1"}] | from_entries)'
+made "a pod of 30,000 resources" pod wide-waits ".spec.containers[0].resources.limits = $wide"
+made "another one, on a node" pod wide-runs ".spec.containers[0].resources.limits = $wide | .spec.nodeName = \"node-0\""
+made "a job of 30,000 resources" job wide ".spec.workersSpec.template.spec.containers = [{name: \"worker\", resources: {limits: $wide}}]"
+keep_changing() {
+  local number
+  for number in {1..20}; do
+    mallory annotate --overwrite pod wide-waits "tried=$number"
+    mallory label --overwrite pod wide-runs "tried=$number"
+    mallory patch ehj wide --type=merge -p "{\"spec\": {\"runPolicy\": {\"backoffLimit\": $number}}}"
+  done
+}
+keep_changing >/dev/null &
+changing=$!
+has_status() { equals 1 kube -n team-a get ehj "$1" -o 'jsonpath={.status.observedGeneration}'; }
+for number in 1 2 3; do
+  check "team-a's job $number is made" eval "object job beside-$number | kube -n team-a create -f -"
+  check "and looked at in five seconds" within 5 has_status "beside-$number"
+done
+check "it still changed then" kill -0 "$changing"
+wait "$changing"
+check "the jobs go" kube -n team-a delete ehj beside-1 beside-2 beside-3
+check "and the wide ones" mallory delete pod/wide-waits pod/wide-runs ehj/wide --wait=false
+all_is_well width
+
 # --- a manager that starts, among all of it
 made_all <<'EOT'
 again a template of 1,000 levels#job#x26#.spec.workersSpec.template.spec.x = abyss

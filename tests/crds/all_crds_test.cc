@@ -34,7 +34,7 @@ TEST(AllCrds, HaveTheNamesAndColumnsThatPeopleKnow) {
                          "Namespaced",
                          Json::MakeArray({"ehj"}),
                          ours,
-                         {"Phase", "Min", "Ready", "Max", "Reason", "Age"},
+                         {"Phase", "Min", "Ready", "Max", "Reason", "Progress", "ETA", "Age"},
                          {"Wanted", "Granted", "Message"}},
                         {kube::KindOf<TrialJob>(),
                          "trialjobs.ai.centauruscloud.io",

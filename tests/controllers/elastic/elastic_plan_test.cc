@@ -546,7 +546,7 @@ TEST(ElasticPlan, AWorkerThatLeavesTheListUnaskedIsAnEvent) {
       {"gone", [](View& v) { v.pods.erase(v.pods.begin() + 1); }, "WorkerLost",
        "worker bert-workers-1 was lost: its pod is gone; 2 workers go on"},
       {"replaced", [](View& v) { v.pods[1].address = "10.9.9.9"; }, "WorkerLost",
-       "worker bert-workers-1 was lost: its pod is gone; 3 workers go on"},
+       "worker bert-workers-1 was lost: it was restarted and has another address; 3 workers go on"},
       {"while none trains",
        [](View& v) {
          v.pods.erase(v.pods.begin() + 1);

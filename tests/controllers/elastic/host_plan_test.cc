@@ -84,6 +84,36 @@ TEST(HostPlan, ADeadHostLeavesAtOnceAlsoBelowTheMinimum) {
   EXPECT_THAT(plan.lost, ElementsAre(PodName(1), PodName(2)));
 }
 
+// The API server was away, and no kubelet has reported yet: the training goes on meanwhile.
+TEST(HostPlan, WorkersThatAreAllCutOffStayListed) {
+  const View view = ViewBuilder().CutOff({0, 1, 2}).Hosts({0, 1, 2}, 7).Build();
+  const HostPlan plan = PlanHosts(view, MinMax(1, 4), {});
+  EXPECT_EQ(plan.list.revision, 7);
+  EXPECT_TRUE(plan.lost.empty());
+  EXPECT_TRUE(plan.look_again);
+}
+
+TEST(HostPlan, WorkersThatAreCutOffStayWhileOthersComeBack) {
+  const View back = ViewBuilder().Ready({0}, -5).CutOff({1, 2}).Hosts({0, 1, 2}, 7).Build();
+  const HostPlan plan = PlanHosts(back, MinMax(1, 4), {});
+  EXPECT_EQ(plan.list.revision, 7);
+  EXPECT_EQ(plan.look_again, seconds(15));
+  const View late = ViewBuilder().Ready({0}, -21).CutOff({1, 2}).Hosts({0, 1, 2}, 7).Build();
+  EXPECT_THAT(Ordinals(PlanHosts(late, MinMax(1, 4), {}).list), ElementsAre(0));
+}
+
+TEST(HostPlan, WorkersThatAreCutOffAmongOthersAreLost) {
+  const View view = ViewBuilder().Ready({0, 3}).CutOff({1, 2}).Hosts({0, 1, 2, 3}, 7).Build();
+  const HostPlan plan = PlanHosts(view, MinMax(1, 4), {});
+  EXPECT_THAT(Ordinals(plan.list), ElementsAre(0, 3));
+  EXPECT_THAT(plan.lost, ::testing::SizeIs(2));
+}
+
+TEST(HostPlan, AWorkerThatIsCutOffAndNotListedIsNotPublished) {
+  const View view = ViewBuilder().CutOff({0, 1}).Hosts({0}, 7).Build();
+  EXPECT_THAT(Ordinals(PlanHosts(view, MinMax(1, 4), {}).list), ElementsAre(0));
+}
+
 TEST(HostPlan, APodThatCameBackWithAnotherAddressIsANewHost) {
   View view = ViewBuilder().Ready({0, 1}).Hosts({0, 1}).Build();
   view.pods.front().address = "10.0.9.9";

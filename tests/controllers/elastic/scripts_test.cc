@@ -122,7 +122,8 @@ TEST(DiscoveryScript, SeesThatAllHostsWereExchanged) {
       {"one is kept", {"1.1.1.1:1 a\n1.1.1.2:1 b\n", "1.1.1.2:1 b\n1.1.1.3:1 c\n"}, false},
       {"none is kept", {"1.1.1.1:1 a\n", "1.1.1.2:1 a\n"}, true},
       {"one after the other", {"1.1.1.1:1 a\n1.1.1.2:1 b\n", "1.1.1.2:1 b\n1.1.1.3:1 a\n", "1.1.1.3:1 a\n"}, false},
-      {"a longer address is another", {"1.1.1.1:1 a\n", "11.1.1.1:1 a\n", ""}, true},
+      {"a longer address is another", {"1.1.1.1:1 a\n", "11.1.1.1:1 a\n"}, true},
+      {"others come back first", {"1.1.1.1:1 a\n", "1.1.1.2:1 b\n", "1.1.1.1:1 a\n1.1.1.2:1 b\n"}, false},
       {"none is left yet", {"1.1.1.1:1 a\n", ""}, false},
       {"the same come back", {"1.1.1.1:1 a\n", "", "1.1.1.1:1 a\n"}, false},
       {"others come after none", {"1.1.1.1:1 a\n", "", "1.1.1.2:1 a\n"}, true},
@@ -134,6 +135,13 @@ TEST(DiscoveryScript, SeesThatAllHostsWereExchanged) {
       discovery.Mounted(std::string("revision 1\n") + list);
       discovery.Call();
     }
+    EXPECT_FALSE(std::filesystem::exists(discovery.dir().path("scratch/exchanged"))) << c.rule << ": not at once";
+    const auto disjoint = discovery.dir().path("scratch/disjoint");
+    EXPECT_EQ(std::filesystem::exists(disjoint), c.is_exchanged) << c.rule;
+    if (c.is_exchanged) {
+      EXPECT_EQ(discovery.Call(9).output, "") << c.rule << ": Horovod waits";
+    }
+    discovery.Call(10);
     EXPECT_EQ(std::filesystem::exists(discovery.dir().path("scratch/exchanged")), c.is_exchanged) << c.rule;
   }
 }
@@ -327,6 +335,7 @@ TEST(LauncherScript, TellsLostWorkersFromAFailedTraining) {
       {"others have taken their places", "exit 1", "1.1.1.3:1\n", true, true, kWorkersLostExitCode},
       {"it never had a worker", "exit 127", nullptr, false, false, 127},
       {"horovodrun's own code is not taken for ours", "exit 75", "1.1.1.1:1\n", true, false, 1},
+      {"nor is the kubelet's for a node that was restarted", "exit 255", "1.1.1.1:1\n", true, false, 1},
       {"killed", "kill -9 $$", "1.1.1.1:1\n", true, false, 137},
       {"no worker was ever reached", "exit 1", "1.1.1.1:1\n", false, false, 1, false},
   };

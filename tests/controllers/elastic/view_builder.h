@@ -77,6 +77,10 @@ class ViewBuilder {
   ViewBuilder& Lost(const Ordinals& ordinals) {
     return Add(ordinals, [](Worker& w) { w.is_bound = w.is_ready = w.has_lost_node = true; });
   }
+  // Its node says nothing any more; what it said last was that all is well.
+  ViewBuilder& CutOff(const Ordinals& ordinals) {
+    return Add(ordinals, [](Worker& w) { w.is_bound = w.is_cut_off = true; });
+  }
   ViewBuilder& Ending(const Ordinals& ordinals) {
     return Add(ordinals, [](Worker& w) { w.is_bound = w.is_ending = true; });
   }

@@ -23,7 +23,7 @@ TEST(Options, DefaultsLookAfterAllNamespacesWithoutALease) {
   const auto options = Parse({});
 
   ASSERT_TRUE(options.ok());
-  EXPECT_THAT(options->controllers, ElementsAre("elastic", "gang", "trial", "queues"));
+  EXPECT_THAT(options->controllers, ElementsAre("elastic", "gang", "trial", "queues", "profiler"));
   EXPECT_THAT(options->namespaces, IsEmpty());
   EXPECT_FALSE(options->leader_elect);
   EXPECT_THAT(options->scheduler_lease_namespaces, ElementsAre("kube-system"));
@@ -51,9 +51,9 @@ TEST(Options, AWrongValueNamesTheOptionTheValueAndWhatIsAllowed) {
     const char* want;
   };
   const Case cases[] = {
-      {{"--controllers", "trials"}, "--controllers \"trials\": expected a list of: elastic, gang, trial, queues"},
+      {{"--controllers", "trials"}, "--controllers \"trials\": expected a list of: elastic, gang, trial, queues, profiler"},
       {{"--nominations", "sometimes"}, "--nominations \"sometimes\": expected auto, always, never or pin"},
-      {{"--controllers", ","}, "--controllers \",\": expected at least one of: elastic, gang, trial, queues"},
+      {{"--controllers", ","}, "--controllers \",\": expected at least one of: elastic, gang, trial, queues, profiler"},
       {{"--scheduler-lease-namespaces", ","}, "--scheduler-lease-namespaces \",\": expected at least one namespace"},
       {{"--reconcile-threads", "0"}, "--reconcile-threads \"0\": expected 1 to 256"},
       {{"--reconcile-threads", "many"}, "--reconcile-threads"},

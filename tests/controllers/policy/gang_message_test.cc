@@ -131,6 +131,10 @@ TEST(WhyNoRoom, SpeaksInTheWordsOfWhatWaits) {
             "5 of 8 have room: 21 of 32 GPUs are held, 16 by team-b/resnet, 5 by other pods; second in the queue");
   standing.can_never_fit = true;
   standing.capacity = 4;
+  standing.closed = {"real-0"};
+  EXPECT_EQ(WhyNoRoom(Gang("t/g", 8, 2), standing, words),
+            "5 of 8 have room: node real-0 is not ready or cordoned; second in the queue");
+  standing.closed.clear();
   EXPECT_EQ(WhyNoRoom(Gang("t/g", 5, 5), standing, words),
             "needs room for 5 pods; the 4 nodes it may use can hold 4 even when empty: lower minReplicas or add nodes");
 }

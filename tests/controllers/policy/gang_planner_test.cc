@@ -381,6 +381,30 @@ TEST_F(GangPlannerTest, AGangGoesOnlyWhereItsVolumesCanBeUsed) {
   EXPECT_EQ(NodesOf(ledger_, "t/three"), "aaa");
 }
 
+// A node that is not ready, or cordoned, comes back: nothing is wrong with the gang.
+TEST_F(GangPlannerTest, AGangThatWouldFitOnAClosedNodeIsNotHopeless) {
+  PutNodes(ledger_, 1);
+  NodeState closed = GpuNode("real-0", 8);
+  closed.taints = {{"node.kubernetes.io/not-ready", "", "NoSchedule"}};
+  ledger_.PutNode(closed);
+  NodeState others = GpuNode("tainted", 8);
+  others.taints = {{"team", "b", "NoSchedule"}};
+  ledger_.PutNode(others);
+  Put(Gang("t/both", 4, 4), 0);
+  Put(Gang("t/more", 6, 4), 1);
+  Put(Gang("t/large", 1, 9), 2);
+  planner_.Plan(100);
+  EXPECT_TRUE(Standing("t/both").can_never_fit) << "it reserves nothing";
+  EXPECT_FALSE(Standing("t/both").is_hopeless());
+  EXPECT_THAT(Standing("t/both").closed, ElementsAre("real-0"));
+  EXPECT_TRUE(Standing("t/more").is_hopeless()) << "also with that node";
+  EXPECT_TRUE(Standing("t/large").is_hopeless());
+
+  ledger_.PutNode(GpuNode("real-0", 8));
+  planner_.Plan(101);
+  EXPECT_TRUE(IsPlaced("t/both"));
+}
+
 TEST_F(GangPlannerTest, AGangThatCanNeverFitReservesNothing) {
   PutNodes(ledger_, 1);
   Run("p", "a", 4, "t/running");

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <random>
+
 namespace grus {
 namespace {
 
@@ -48,6 +51,45 @@ TEST(Resources, SumsStopAtWhatANumberHolds) {
   Resources raised = Of(0, 0, 0, -kMost);
   raised.RaiseTo(Of(0, 0, 0, kMost));
   EXPECT_EQ(raised.Extended(kGpuResource), kMost);
+}
+
+// A pod may ask for tens of thousands of resources, in any order.
+TEST(Resources, ManyAreAddedAsFewAre) {
+  std::mt19937_64 random(5);
+  for (int round = 0; round < 200; ++round) {
+    std::map<std::string, std::int64_t> expected;
+    Resources sum;
+    for (int part = 0; part < 4; ++part) {
+      Resources more;
+      const std::uint64_t count = random() % 20, sign = random() % 3;
+      for (std::uint64_t i = 0; i < count; ++i) {
+        const std::string name = "a.b/" + std::to_string(random() % 12);
+        const auto amount = static_cast<std::int64_t>(random() % 5) - 1;
+        more.AddExtended(name, amount);
+      }
+      for (const auto& [name, amount] : more.extended) {
+        auto& slot = expected[name];
+        if (sign == 0) slot += amount;
+        if (sign == 1) slot -= amount;
+        if (sign == 2) slot = std::max(slot, amount);
+      }
+      if (sign == 0) sum += more;
+      if (sign == 1) sum -= more;
+      if (sign == 2) sum.RaiseTo(more);
+    }
+    std::erase_if(expected, [](const auto& entry) { return entry.second == 0; });
+    EXPECT_EQ(sum.extended, decltype(sum.extended)(expected.begin(), expected.end())) << round;
+    for (int i = 0; i < 12; ++i) {
+      const std::string name = "a.b/" + std::to_string(i);
+      EXPECT_EQ(sum.Extended(name), expected.contains(name) ? expected[name] : 0) << name;
+    }
+  }
+}
+
+TEST(Resources, WhatIsGivenBackLeavesNothingBehind) {
+  Resources used = Of(1000, 10, 1, 2);
+  used -= Of(1000, 10, 1, 2);
+  EXPECT_EQ(used, Resources());
 }
 
 TEST(Resources, WhatIsNotNamedIsZero) { EXPECT_EQ(Of(1, 1, 1, 0).Extended(kGpuResource), 0); }

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/telemetry/progress_track.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+namespace grus {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr WallTime kStart{std::chrono::seconds(1767323045)};
+
+WallTime At(double seconds) {
+  return kStart + std::chrono::duration_cast<WallTime::duration>(std::chrono::duration<double>(seconds));
+}
+double SecondsTo(WallTime time) { return std::chrono::duration<double>(time - kStart).count(); }
+void Add(ProgressTrack& track, double seconds, double done) { track.Add(At(seconds), {done, done}); }
+
+TEST(ProgressTrack, ASteadyTrainingEndsWhenItWill) {
+  ProgressTrack track;
+  for (int minute = 0; minute <= 50; ++minute) Add(track, 60 * minute, minute / 100.0);
+  const auto eta = track.Ends();
+  ASSERT_TRUE(eta);
+  EXPECT_NEAR(SecondsTo(eta->expected), 6000, 1);
+  EXPECT_LT(SecondsTo(eta->earliest), 6000);
+  EXPECT_GT(SecondsTo(eta->latest), 6000);
+  EXPECT_LT(SecondsTo(eta->latest) - SecondsTo(eta->earliest), 900);
+}
+
+TEST(ProgressTrack, FewPointsAreNoSpeed) {
+  ProgressTrack track;
+  EXPECT_FALSE(track.Ends());
+  for (int i = 0; i < 3; ++i) Add(track, 60 * i, i / 100.0);
+  EXPECT_FALSE(track.Ends());
+  Add(track, 180, 0.03);
+  EXPECT_TRUE(track.Ends());
+}
+
+TEST(ProgressTrack, ASlowStartIsLeftBehind) {
+  ProgressTrack track;
+  for (int i = 0; i < 10; ++i) Add(track, 60 * i, i / 1000.0);
+  for (int i = 1; i <= 40; ++i) Add(track, 540 + 60 * i, 0.009 + i / 100.0);
+  EXPECT_NEAR(SecondsTo(track.Ends()->expected), 540 + 60 * 99.1, 60);
+}
+
+TEST(ProgressTrack, AChangeOfSizeChangesTheEndAtOnce) {
+  ProgressTrack track;
+  for (int minute = 0; minute <= 50; ++minute) Add(track, 60 * minute, minute / 100.0);
+  track.Resize(1, 2);
+  const auto eta = track.Ends();
+  ASSERT_TRUE(eta);
+  EXPECT_LE(SecondsTo(eta->earliest), 3000 + 1500);
+  EXPECT_GE(SecondsTo(eta->latest), 6000);
+  for (int minute = 1; minute <= 10; ++minute) Add(track, 3000 + 60 * minute, 0.5 + minute / 50.0);
+  EXPECT_NEAR(SecondsTo(track.Ends()->expected), 4500, 10);
+}
+
+TEST(ProgressTrack, WhatGoesBackBeginsAnew) {
+  ProgressTrack track;
+  for (int minute = 0; minute <= 50; ++minute) Add(track, 60 * minute, minute / 100.0);
+  Add(track, 3060, 0.1);
+  EXPECT_FALSE(track.Ends()) << "a checkpoint was loaded, or it is another training";
+}
+
+TEST(ProgressTrack, MoreThanAYearIsNoAnswer) {
+  ProgressTrack track;
+  for (int i = 0; i < 10; ++i) Add(track, 60 * i, i * 1e-9);
+  EXPECT_FALSE(track.Ends());
+}
+
+// Trainings as clusters have them: noisy, with evaluations after each tenth, with a machine that is slower for a while.
+TEST(ProgressTrack, TheIntervalHoldsForSevenOfEight) {
+  std::mt19937_64 random(7);
+  int asked = 0, inside = 0, close = 0;
+  for (int training = 0; training < 200; ++training) {
+    std::lognormal_distribution<double> noise(0, 0.05 + 0.001 * training);
+    std::uniform_real_distribution<double> uniform(0, 1);
+    const double evaluation = training % 3 == 0 ? 60 * uniform(random) : 0, slow = uniform(random);
+    std::vector<double> times{0};  // When each thousandth is done.
+    for (int i = 1; i <= 1000; ++i) {
+      const double place = i / 1000.0;
+      const bool is_slow = training % 4 == 1 && place > slow && place < slow + 0.2;
+      times.push_back(times.back() + 10 * noise(random) * (is_slow ? 1.3 : 1) + (i % 100 == 0 ? evaluation : 0));
+    }
+    ProgressTrack track;
+    int at = 0;
+    for (double now = 50; now < times.back(); now += 50) {
+      while (at < 1000 && times[static_cast<std::size_t>(at) + 1] <= now) ++at;
+      Add(track, times[static_cast<std::size_t>(at)], at / 1000.0);
+      const bool is_asked = (at >= 250 && at < 256) || (at >= 500 && at < 506) || (at >= 750 && at < 756);
+      const auto eta = track.Ends();
+      if (!is_asked || !eta) continue;
+      ++asked;
+      const double left = times.back() - times[static_cast<std::size_t>(at)];
+      inside += times.back() >= SecondsTo(eta->earliest) && times.back() <= SecondsTo(eta->latest) ? 1 : 0;
+      close += std::abs(SecondsTo(eta->expected) - times.back()) <= 0.25 * left ? 1 : 0;
+    }
+  }
+  EXPECT_GT(asked, 500);
+  EXPECT_GE(inside, asked * 85 / 100) << inside << " of " << asked;
+  EXPECT_GE(close, asked * 90 / 100) << close << " of " << asked;
+}
+
+}  // namespace
+}  // namespace grus

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Progress and end of trainings as frameworks print them: the recorded logs of tests/controllers/measure/corpus whose
+// trainings ran to their end. They are short, so their times count a hundredfold. Asked at a quarter, a half and three
+// quarters of each.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+#include "clientlib/model/time.h"
+#include "controllers/telemetry/progress_reader.h"
+#include "controllers/telemetry/progress_track.h"
+#include "tests/kit/tree_file.h"
+
+namespace grus {
+namespace {
+
+struct Recorded {
+  const char* name;
+  double epochs;  // As the command would say. 0: the log says it.
+};
+constexpr Recorded kWholeRuns[] = {
+    {"imagenet", 3},    {"mmengine", 3},          {"mmcv-1", 5},       {"pytorch-mnist", 3}, {"fastai", 5},
+    {"ignite-log", 5},  {"hf-plain", 3},          {"hf-bar", 3},       {"hf5-bar", 4},       {"hf5-plain", 4},
+    {"mxnet-bar", 6},   {"keras2-bar", 0},        {"keras2-lines", 0}, {"keras3-bar", 0},    {"keras3-lines", 0},
+    {"tf-keras", 0},    {"paddle-bar", 0},        {"paddle-lines", 0}, {"ignite-bar", 0},    {"fastprogress", 0},
+    {"tqdm-epochs", 0}, {"mxnet-speedometer", 4},
+};
+
+class Training {
+ public:
+  explicit Training(const Recorded& recorded) : stated_{.epochs = recorded.epochs} {
+    std::istringstream text(
+        kit::ReadTreeFile("tests/controllers/measure/corpus/" + std::string(recorded.name) + ".txt"));
+    std::optional<WallTime> start;
+    for (std::string line; std::getline(text, line);) {
+      const std::size_t space = line.find(' ');
+      const auto time = kube::ParseTime(line.substr(0, space));
+      if (!time) continue;
+      if (!start) start = time->value;
+      const WallTime later = *start + 100 * (time->value - *start);
+      lines_.push_back(kube::ToMicroText({later}) + line.substr(space) + "\n");
+    }
+  }
+
+  // What is known after the lines up to `until`.
+  struct Seen {
+    std::optional<Position> first, where;
+    std::optional<Eta> eta;
+    double highest = 0;
+  };
+  Seen ReadUntil(WallTime until) const {
+    ProgressReader reader(stated_);
+    ProgressTrack track;
+    Seen seen;
+    for (const std::string& line : lines_) {
+      reader.Add(line);
+      const auto where = reader.Where();
+      if (where && where->time > until) break;
+      seen.where = where;
+      if (!seen.first) seen.first = where;
+      if (!where || !where->done) continue;
+      seen.highest = std::max(seen.highest, where->done->least);
+      track.Add(where->time, *where->done);
+    }
+    seen.eta = track.Ends();
+    return seen;
+  }
+
+ private:
+  const StatedTotals stated_;
+  std::vector<std::string> lines_;
+};
+
+TEST(RecordedTrainings, EndWhenItIsSaid) {
+  std::vector<double> off;
+  int inside = 0;
+  for (const Recorded& recorded : kWholeRuns) {
+    const Training training(recorded);
+    const auto whole = training.ReadUntil(WallTime::max());
+    ASSERT_TRUE(whole.where) << recorded.name;
+    const WallTime begin = whole.first->time, end = whole.where->time;
+    for (const double part : {0.25, 0.5, 0.75}) {
+      const auto at = begin + std::chrono::duration_cast<WallTime::duration>((end - begin) * part);
+      const auto seen = training.ReadUntil(at);
+      if (!seen.eta) continue;
+      const auto seconds = [](auto duration) { return std::chrono::duration<double>(duration).count(); };
+      off.push_back(std::abs(seconds(seen.eta->expected - end)) / seconds(end - seen.where->time));
+      const bool is_inside = seen.eta->earliest <= end && end <= seen.eta->latest;
+      inside += is_inside ? 1 : 0;
+      std::printf("%-18s %.2f  off %3.0f %% %s\n", recorded.name, part, 100 * off.back(), is_inside ? "" : "OUT");
+    }
+  }
+  std::ranges::sort(off);
+  const auto answers = static_cast<int>(off.size());
+  std::printf("%d answers: off %.0f %% at the median, %.0f %% for nine of ten; %d in the interval\n", answers,
+              100 * off[off.size() / 2], 100 * off[off.size() * 9 / 10], inside);
+  EXPECT_GE(answers, 25);
+  EXPECT_LE(off[off.size() / 2], 0.1);
+  EXPECT_GE(inside * 100, answers * 85);
+}
+
+// None is better than a wrong one.
+TEST(RecordedTrainings, NoneIsSaidToBeFurtherThanItIs) {
+  for (const Recorded& recorded : kWholeRuns) {
+    const Training training(recorded);
+    const auto whole = training.ReadUntil(WallTime::max());
+    ASSERT_TRUE(whole.where) << recorded.name;
+    const WallTime end = whole.where->time;
+    const auto early = training.ReadUntil(end - std::chrono::seconds(600));  // Of about half an hour.
+    EXPECT_LT(early.highest, 0.95) << recorded.name;
+  }
+}
+
+}  // namespace
+}  // namespace grus
