@@ -17,6 +17,7 @@
 #include "clientlib/auth/token_source.h"
 #include "clientlib/base/log.h"
 #include "clientlib/client/pod_log.h"
+#include "clientlib/client/postponed_requests.h"
 #include "clientlib/http/transport.h"
 #include "clientlib/model/json.h"
 #include "clientlib/model/kind.h"
@@ -134,6 +135,7 @@ class Client {
   ClientOptions options_;
   RequestObserver* observer_;
   const WriteGate* gate_ = nullptr;
+  PostponedRequests postponed_{clock_};
 };
 
 }  // namespace kube

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Limits the events written (rule V2): about each object a burst of 25, then one more every five minutes, as client-go;
 // in each namespace a burst of 2,500, then ten a second, so that one that has too many keeps those of others waiting
-// for its burst only. Who has a full burst again is not remembered. Beyond 4096 objects or namespaces the least recently used one is forgotten, and has a full burst
-// again. Not thread-safe.
+// for its burst only. Who has a full burst again is not remembered. Beyond 4096 objects or namespaces the least
+// recently used one is forgotten, and has a full burst again. Not thread-safe.
 #pragma once
 
 #include <list>

@@ -128,7 +128,8 @@ kube::Status Check(const Texts& texts, Options& options) {
     return Bad("controllers", texts.controllers, "at least one of: elastic, gang, trial, queues, profiler");
   }
   for (const std::string& name : options.controllers) {
-    if (!IndexIn(kControllers, name)) return Bad("controllers", name, "a list of: elastic, gang, trial, queues, profiler");
+    if (!IndexIn(kControllers, name))
+      return Bad("controllers", name, "a list of: elastic, gang, trial, queues, profiler");
   }
   options.scheduler_lease_namespaces = SplitList(texts.scheduler_leases);
   if (options.scheduler_lease_namespaces.empty()) {

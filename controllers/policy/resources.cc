@@ -52,8 +52,8 @@ constexpr std::size_t kFew = 4;  // Amounts, for which a search each is faster t
 
 std::string_view NameOf(const Amounts::value_type& amount) { return amount.first; }
 
-// What is in `b` combined with what is in `a`, or 0; and the rest of `a`. Without zeros. In linear time: a pod may ask for
-// tens of thousands of resources, and nobody else must wait for that.
+// What is in `b` combined with what is in `a`, or 0; and the rest of `a`. Without zeros. In linear time: a pod may ask
+// for tens of thousands of resources, and nobody else must wait for that.
 template <typename F>
 Amounts Merged(const Amounts& a, const Amounts& b, F combine) {
   Amounts merged;

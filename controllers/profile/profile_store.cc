@@ -88,19 +88,11 @@ kube::Status ProfileStore::Write(const std::string& name, const std::function<ku
                                  std::stop_token stop) {
   {
     std::lock_guard lock(mutex_);
-    if (const auto postponed = postponed_.find(name); postponed != postponed_.end()) {
-      const kube::Duration left = postponed->second.until - clock_.Now();
-      if (left > kube::Duration::zero()) return kube::Error(postponed->second.why).with_retry_after(left);
-      postponed_.erase(postponed);
-    }
     being_written_.insert(name);
   }
   kube::Status written = kube::RetryOnConflict(clock_, attempt, std::move(stop), kube::kContended);
   std::lock_guard lock(mutex_);
   being_written_.erase(being_written_.find(name));
-  if (!written && written.error().retry_after()) {
-    postponed_.insert_or_assign(name, Postponed{clock_.Now() + *written.error().retry_after(), written.error()});
-  }
   return written;
 }
 

@@ -85,11 +85,6 @@ class ProfileStore {
 
  private:
   using Profile = std::shared_ptr<const api::WorkloadProfile>;
-  // Of a profile whose writes wait for a Retry-After.
-  struct Postponed {
-    kube::TimePoint until;
-    kube::Error why;
-  };
   kube::Status Write(const std::string& name, const std::function<kube::Status()>& attempt, std::stop_token stop);
   kube::Status TrySave(const NewSpeeds& speeds, std::stop_token stop);
   kube::Status MakeRoom(const std::string& ns, std::stop_token stop);
@@ -104,9 +99,8 @@ class ProfileStore {
   const kube::Informer& profiles_;
   const kube::Clock& clock_;
   const ProfileTrust trust_;
-  StatusWriter statuses_;                       // Without a WriteTracker: the profile was read live.
-  mutable std::mutex mutex_;                    // Guards what follows.
-  std::map<std::string, Postponed> postponed_;  // By the profile's name.
+  StatusWriter statuses_;     // Without a WriteTracker: the profile was read live.
+  mutable std::mutex mutex_;  // Guards what follows.
   std::multiset<std::string> being_written_;
 };
 

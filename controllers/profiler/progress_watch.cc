@@ -104,6 +104,13 @@ kube::Result<Action> ProgressWatch::Look(const Job& job, const kube::Pod& pod, L
   launcher.has_turn = false;
   const ObjectKey key = job->metadata.Key();
   launcher.due = clock_.Now() + kEvery;
+  const std::int32_t workers = job->status.replicas.ready;
+  if (const std::int32_t before = std::exchange(launcher.workers, workers);
+      before != workers && before > 0 && workers > 0) {
+    // How much of the workers it gains or loses shows as speed is not known yet: between nothing and all.
+    const double ratio = static_cast<double>(workers) / before;
+    launcher.track.Resize(std::min(ratio, 1.0), std::max(ratio, 1.0));
+  }
   const kube::Status read = ReadLog({key.ns, pod.metadata.name}, launcher, stop);
   if (!read) {
     if (!std::exchange(launcher.is_failure_told, true)) {
@@ -114,14 +121,6 @@ kube::Result<Action> ProgressWatch::Look(const Job& job, const kube::Pod& pod, L
   launcher.is_failure_told = false;
   const std::optional<Position> where = launcher.reader.Where();
   if (!where) return Action::After(kEvery);
-  const std::int32_t workers = job->status.replicas.ready;
-  if (const std::int32_t before = std::exchange(launcher.workers, workers);
-      before != workers && before > 0 && workers > 0) {
-    // How much of the workers it gains or loses shows as speed is not known yet: between nothing and all.
-    const double ratio = static_cast<double>(workers) / before;
-    launcher.track.Resize(std::min(ratio, 1.0), std::max(ratio, 1.0));
-  }
-  if (where->done) launcher.track.Add(where->time, *where->done);
   const std::optional<Eta> eta = where->done ? launcher.track.Ends() : std::nullopt;
   const api::Progress before = job->status.progress ? *job->status.progress : api::Progress();
   const api::Progress progress = ProgressOf(*where, eta, before);
@@ -146,7 +145,9 @@ kube::Status ProgressWatch::ReadLog(const ObjectKey& pod, Launcher& launcher, st
     auto bytes = (*stream)->Read(until, stop);
     if (!bytes) return std::move(bytes).error();
     if (bytes->empty()) break;
-    launcher.reader.Add(*bytes);
+    launcher.reader.Add(*bytes, [&](const Position& at) {
+      if (at.done) launcher.track.Add(at.time, *at.done);
+    });
   }
   return {};
 }

@@ -20,22 +20,24 @@ bool IsCount(const Reading& reading) {
 
 }  // namespace
 
-void ProgressReader::Add(std::string_view bytes) {
-  lines_.Add(bytes, [this](const LogLine& line) { ReadLogLine(line); });
+void ProgressReader::Add(std::string_view bytes, const std::function<void(const Position&)>& each) {
+  lines_.Add(bytes, [&](const LogLine& line) {
+    if (ReadLogLine(line) && each) each(*Where());
+  });
 }
 
-void ProgressReader::ReadLogLine(const LogLine& line) {
-  if (!line.time || (line.rank && rank_ && *line.rank > *rank_)) return;
+bool ProgressReader::ReadLogLine(const LogLine& line) {
+  if (!line.time || (line.rank && rank_ && *line.rank > *rank_)) return false;
   const LineReadings readings = ReadLine(line.text);
   if (readings.phase != Phase::kTraining) {  // PaddlePaddle says "Eval begin...", and then prints steps.
     is_evaluating_ = readings.is_heading && readings.phase == Phase::kEvaluation;
-    return;
+    return false;
   }
   const auto all = readings.all();
   const bool has_epoch = std::ranges::any_of(all, [](const Reading& r) { return r.measure == Measure::kEpoch; });
-  if (!has_epoch && std::ranges::none_of(all, IsCount)) return;
+  if (!has_epoch && std::ranges::none_of(all, IsCount)) return false;
   is_evaluating_ &= !has_epoch;
-  if (is_evaluating_) return;
+  if (is_evaluating_) return false;
   if (line.rank && line.rank != rank_) {  // The first rank, or a lower one than the one read so far.
     counters_.clear();
     epochs_.reset();
@@ -51,6 +53,7 @@ void ProgressReader::ReadLogLine(const LogLine& line) {
   for (const Reading& reading : all) {
     if (IsCount(reading)) NoteCount(reading);
   }
+  return true;
 }
 
 void ProgressReader::NoteEpoch(const Reading& reading) {
@@ -171,7 +174,8 @@ ShareDone ProgressReader::DoneByEpochs(const Counter* counter) const {
   const double before = epochs.last - (is_first_known ? epochs.first : 1) + (epochs.ends_them ? 1 : 0);
   const double most_before = before + (is_first_known ? 0 : 1);
   if (counter == nullptr) return of_all(before, most_before + 1);
-  const double share = counter->epoch == epochs.last ? counter->last / counter->total : 0;  // Not that of the one before.
+  const double share =
+      counter->epoch == epochs.last ? counter->last / counter->total : 0;  // Not that of the one before.
   return of_all(before + share, most_before + share);
 }
 

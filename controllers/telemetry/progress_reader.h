@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -41,8 +42,9 @@ class ProgressReader {
 
   explicit ProgressReader(const StatedTotals& stated = {}) : stated_(stated) {}
 
-  // Bytes of the log, with time stamps. Lines that were read before are passed over after Resume().
-  void Add(std::string_view bytes);
+  // Bytes of the log, with time stamps. Lines that were read before are passed over after Resume(). `each`, if any, is
+  // called after each line with a counter.
+  void Add(std::string_view bytes, const std::function<void(const Position&)>& each = nullptr);
   void Resume() { lines_.Resume(); }
   std::optional<WallTime> position() const { return lines_.position(); }  // A new stream may begin with this second.
 
@@ -68,7 +70,7 @@ class ProgressReader {
     bool ends_them = false;  // Its line stands behind the epoch, not before it.
   };
 
-  void ReadLogLine(const LogLine& line);
+  bool ReadLogLine(const LogLine& line);  // False: it has no counter of the training.
   void NoteEpoch(const Reading& reading);
   void NoteCount(const Reading& reading);
   Counter& CounterOf(const Reading& reading);

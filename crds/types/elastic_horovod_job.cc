@@ -264,8 +264,8 @@ std::span<const FieldInfo> Progress::Fields() {
       Field<&T::total_steps>("totalSteps", {.doc = "Where that counter ends."}),
       Field<&T::epoch>("epoch", {.doc = "Epoch reached, as the training counts them."}),
       Field<&T::total_epochs>("totalEpochs", {.doc = "How many epochs there are."}),
-      Field<&T::percent>("percent",
-                         {.doc = "How much of the whole training is done, rounded down.", .minimum = 0, .maximum = 100}),
+      Field<&T::percent>(
+          "percent", {.doc = "How much of the whole training is done, rounded down.", .minimum = 0, .maximum = 100}),
       Field<&T::eta>("eta", {.doc = "When the training is done if it goes on as fast as now."}),
       Field<&T::eta_earliest>("etaEarliest", {.doc = "The earliest that is likely."}),
       Field<&T::eta_latest>("etaLatest", {.doc = "The latest that is likely."}),

@@ -34,12 +34,13 @@ bool IsReady(const Json& pod) {
 }
 
 void RunApp(const kube::testing::ProcessContext& context, bool uses_leases, Nominations nominations,
-            std::stop_token stop) {
+            std::stop_token stop, std::string_view but) {
   const kube::Log log(kube::LogLevel::kOff);
   kube::Registry metrics;
   kube::Client client(context.transport, nullptr, context.clock);
   Options options;
   options.reconcile_threads = 3;
+  std::erase(options.controllers, but);
   options.nominations = nominations;
   std::unique_ptr<kube::LeaderElector> elector;
   kube::ClientOptions lease_options;

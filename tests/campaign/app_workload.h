@@ -35,9 +35,9 @@ std::string Text(const Json& object, kube::testing::JsonPath path);
 bool IsBound(const Json& pod);
 bool IsReady(const Json& pod);
 
-// grus-manager, until `stop`.
+// grus-manager, until `stop`. Not with the controller `but`.
 void RunApp(const kube::testing::ProcessContext& context, bool uses_leases, Nominations nominations,
-            std::stop_token stop);
+            std::stop_token stop, std::string_view but = {});
 
 void CreateCrds(World& world);  // Those that are missing.
 void AddNode(World& world, const std::string& name, int gpus, const Json& labels = Json::MakeObject());

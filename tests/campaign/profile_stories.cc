@@ -99,7 +99,8 @@ class Drift final : public kube::testing::Workload {
         Until("that is what it runs at", [](const World& world) { return Drifted(world) == "False MeasuredAgain"; })};
   }
   void RunProcess(const kube::testing::ProcessContext& context, std::stop_token stop) const override {
-    RunApp(context, false, Nominations::kAuto, std::move(stop));
+    // Its training counts steps for ever, and each fifth more would be a write: nothing would come to rest.
+    RunApp(context, false, Nominations::kAuto, std::move(stop), "profiler");
   }
   std::vector<std::string> owned_resources() const override { return elastic_.owned_resources(); }
   bool AreCounted(std::string_view resource) const override { return elastic_.AreCounted(resource); }

@@ -197,8 +197,7 @@ Status MergeMap(const FieldType& type, Json& original, const Json& patch) {
     if (Status retained = RetainKeys(original, patch, *keys); !retained) return retained;
   }
   for (const auto& [name, value] : *patch.AsObject()) {
-    if (name.view().starts_with(kDeleteValues))
-      DeleteValues(original, name.view().substr(kDeleteValues.size()), value);
+    if (name.view().starts_with(kDeleteValues)) DeleteValues(original, name.view().substr(kDeleteValues.size()), value);
   }
   for (const auto& [name, value] : *patch.AsObject()) {
     if (name == kRetainKeys || name.view().starts_with(kSetOrder) || name.view().starts_with(kDeleteValues)) continue;

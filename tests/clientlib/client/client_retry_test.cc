@@ -54,6 +54,24 @@ TEST_F(ClientTest, H2ALongWaitIsLeftToTheWorkQueue) {
   EXPECT_THAT(transport_.requests(), SizeIs(1));
 }
 
+// Whichever part of the program asks: two of them may want the same.
+TEST_F(ClientTest, H2WhatIsPostponedIsSentByNobodyBefore) {
+  Client& one = client();
+  transport_.Expect("GET", "/", ComeBackAnswer(429, "20"));
+  ASSERT_FALSE(one.Get(kMaps, {"team-a", "a"}));
+  clock_.Advance(8s);
+  Result<std::shared_ptr<Object>> early = one.Get(kMaps, {"team-a", "a"});
+  ASSERT_FALSE(early);
+  EXPECT_EQ(early.error().retry_after(), 12s);
+  EXPECT_THAT(transport_.requests(), SizeIs(1));
+
+  transport_.Expect("GET", "/", MapAnswer());
+  EXPECT_TRUE(one.Get(kMaps, {"team-a", "b"})) << "another object";
+  clock_.Advance(12s);
+  transport_.Expect("GET", "/", MapAnswer());
+  EXPECT_TRUE(one.Get(kMaps, {"team-a", "a"}));
+}
+
 TEST_F(ClientTest, H2AStopEndsTheWait) {
   transport_.Expect("GET", "/", ComeBackAnswer(429, "1"));
   std::stop_source stop;

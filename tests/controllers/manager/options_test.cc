@@ -51,7 +51,8 @@ TEST(Options, AWrongValueNamesTheOptionTheValueAndWhatIsAllowed) {
     const char* want;
   };
   const Case cases[] = {
-      {{"--controllers", "trials"}, "--controllers \"trials\": expected a list of: elastic, gang, trial, queues, profiler"},
+      {{"--controllers", "trials"},
+       "--controllers \"trials\": expected a list of: elastic, gang, trial, queues, profiler"},
       {{"--nominations", "sometimes"}, "--nominations \"sometimes\": expected auto, always, never or pin"},
       {{"--controllers", ","}, "--controllers \",\": expected at least one of: elastic, gang, trial, queues, profiler"},
       {{"--scheduler-lease-namespaces", ","}, "--scheduler-lease-namespaces \",\": expected at least one namespace"},

@@ -88,7 +88,8 @@ class CopierWorkload final : public Workload {
       if (bug_ != Bug::kKeepsLeading) client.SetWriteGate(gate.get());
     }
     Manager manager(client, context.clock, log, metrics);
-    Copier copier(client, manager, bug_);
+    Client other(context.transport, nullptr, context.clock, {.field_manager = "copier"});
+    Copier copier(client, other, manager, bug_);
     copier.FeedQueue(manager.AddController(copier, {.name = "copier", .threads = 1}).queue());
     if (bug_ == Bug::kKeepsLeading) {
       (void)elector->Run(stop, [&](const std::stop_token&, const std::stop_token&) { (void)manager.Run(stop); });

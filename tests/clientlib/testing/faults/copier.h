@@ -23,14 +23,16 @@ enum class Bug {
   kDeafToDeletes,    // Heeds no DELETED events.
   kBlindToChildren,  // Heeds no events of copies.
   kDeletesByName,    // Deletes an outdated copy, and whatever has its name by now.
-  kImpatient,        // Answers 429 with another try at once.
+  kImpatient,        // Answers 429 with another try at once, by a client that has not been told.
   kKeepsLeading      // Heeds no loss of its lease.
 };
 
 class Copier final : public Reconciler {
  public:
-  Copier(Client& client, Manager& manager, Bug bug)
-      : client_(client),
+  // `other`: for kImpatient.
+  Copier(Client& client, Client& other, Manager& manager, Bug bug)
+      : client_(&client),
+        other_(other),
         bug_(bug),
         sources_(manager.AddInformer(KindOf<ConfigMap>(), Labelled("copy=yes"))),
         copies_(manager.AddInformer(KindOf<ConfigMap>(), Labelled("copy-of"))),
@@ -51,13 +53,14 @@ class Copier final : public Reconciler {
   }
 
   Result<Action> Reconcile(const ObjectKey& key, std::stop_token stop) override {
-    for (;;) {
-      Status copied = Copy(key, stop);
-      if (bug_ == Bug::kWritesEachPass && copied) return Action::After(std::chrono::minutes(1));
-      if (copied || bug_ == Bug::kSwallowsErrors) return Action::AwaitChange();
-      if (bug_ == Bug::kImpatient && copied.error().code() == ErrorCode::kTooManyRequests) continue;
-      return std::move(copied).error().with("copy " + key.ToString());
+    Status copied = Copy(key, stop);
+    if (bug_ == Bug::kImpatient && !copied && copied.error().code() == ErrorCode::kTooManyRequests) {
+      client_ = &other_;
+      copied = Copy(key, stop);
     }
+    if (bug_ == Bug::kWritesEachPass && copied) return Action::After(std::chrono::minutes(1));
+    if (copied || bug_ == Bug::kSwallowsErrors) return Action::AwaitChange();
+    return std::move(copied).error().with("copy " + key.ToString());
   }
 
  private:
@@ -82,31 +85,32 @@ class Copier final : public Reconciler {
       return Apply({key.ns, name}, wanted, stop);
     }
     // The cache may be behind: nothing is made for what is gone.
-    auto live = client_.Get<ConfigMap>(key, stop);
+    auto live = client_->Get<ConfigMap>(key, stop);
     if (!live && live.error().code() == ErrorCode::kNotFound) return {};
     if (!live) return std::move(live).error();
     if ((*live)->metadata.uid != source->metadata.uid) return Error(ErrorCode::kConflict, "the cache is behind");
     if (is_outdated) {
       DeleteOptions options;
       if (bug_ != Bug::kDeletesByName) options.uid = copy->metadata.uid;
-      if (Status gone = client_.Delete(KindOf<ConfigMap>(), {key.ns, name}, options, stop); !gone) return gone;
+      if (Status gone = client_->Delete(KindOf<ConfigMap>(), {key.ns, name}, options, stop); !gone) return gone;
     }
     if (bug_ == Bug::kGeneratesNames) {
       wanted["metadata"].Erase("name");
       wanted["metadata"]["generateName"] = key.name + "-copy-";
     }
-    auto created = client_.Create(KindOf<ConfigMap>(), key.ns, wanted, {}, stop);
+    auto created = client_->Create(KindOf<ConfigMap>(), key.ns, wanted, {}, stop);
     if (created) return {};
     if (created.error().code() != ErrorCode::kAlreadyExists) return std::move(created).error();
     return bug_ == Bug::kTrustsItsCache ? Status() : Apply({key.ns, name}, wanted, stop);
   }
 
   Status Apply(const ObjectKey& key, const Json& wanted, const std::stop_token& stop) {
-    auto applied = client_.Patch(KindOf<ConfigMap>(), key, PatchType::kMerge, wanted, {}, stop);
+    auto applied = client_->Patch(KindOf<ConfigMap>(), key, PatchType::kMerge, wanted, {}, stop);
     return applied ? Status() : Status(std::move(applied).error());
   }
 
-  Client& client_;
+  Client* client_;
+  Client& other_;
   const Bug bug_;
   Informer &sources_, &copies_;
   const Store::IndexId by_source_;
