@@ -183,9 +183,9 @@ pins=$state/pins/charts/image
 mkdir -p -- "$pins" && cp -a -- charts/image/. "$pins" && cp -- LICENSE "$state/pins" || finish
 with_pins() { rm -rf -- "$state/refused" && PINNED=$1 GRUS_COMMIT=$commit SOURCE_DATE_EPOCH=$epoch "$pins/rootfs" build/release/bin/grus-manager "$state/refused"; }
 pinned() { grep -v '^#' "$1/packages.lock"; }
-check "the pins are the packages of the SBOM" equals "$(listed . | cut -d' ' -f1 | sort -u)" eval "pinned charts/image | cut -d' ' -f1"
+check "the pins are the packages of the SBOM" equals "$(listed 'LINK|DEPENDS' | cut -d' ' -f1)" eval "pinned charts/image | cut -d' ' -f1"
 check "they can be written anew" with_pins new
-check "with the versions of the SBOM" equals "$(listed .)" pinned "$pins"
+check "with the versions of the SBOM" equals "$(listed 'LINK|DEPENDS')" pinned "$pins"
 check "which are then taken" with_pins 1
 sed -i 's/^libc6 .*/libc6 2.0-1/' "$pins/packages.lock"
 check "another version is told" prints 'packages.lock has libc6 2.0-1' with_pins ''
