@@ -73,7 +73,9 @@ Result<HttpResponse> Client::Send(std::string_view verb, const Kind& kind, HttpR
   request.timeout = std::min(request.timeout, options_.timeout);
   const std::size_t plain_headers = request.headers.size();
   const std::string what = request.method + " " + request.target.substr(0, request.target.find('?'));
-  if (std::optional<Error> not_yet = postponed_.WhyNot(what)) return *std::move(not_yet);
+  // A create names no object: what is said of one is not said of all. Nor do streams count: each has a wait of its own.
+  const bool is_of_one = request.method != "POST";
+  if (std::optional<Error> not_yet = is_of_one ? postponed_.WhyNot(what) : std::nullopt) return *std::move(not_yet);
   bool has_renewed_token = false;
   std::string earlier;  // The error of the previous try.
   for (int tries = 1;; ++tries) {
@@ -94,7 +96,7 @@ Result<HttpResponse> Client::Send(std::string_view verb, const Kind& kind, HttpR
 
     const auto wait = RetryDelay(request.method, response, tries, kReconnectWait, clock_.WallNow());
     Error error = response ? ErrorFromResponse(*response, clock_.WallNow()) : std::move(response).error();
-    postponed_.Note(what, error);
+    if (is_of_one) postponed_.Note(what, error);
     if (!wait || *wait > kLongestWait) {
       if (earlier.empty() || earlier == error.message()) return error;
       return std::move(error).with("try " + std::to_string(tries) + " (before: " + earlier + ")");

@@ -19,7 +19,8 @@ void PostponedRequests::Note(const std::string& request, const Error& error) {
   if (!error.retry_after()) return;
   std::lock_guard lock(mutex_);
   const TimePoint until = clock_.Now() + std::min(*error.retry_after(), kLongest);
-  requests_.insert_or_assign(request, Postponed{until, error});
+  const auto [entry, is_new] = requests_.try_emplace(request, Postponed{until, error});
+  if (!is_new && entry->second.until < until) entry->second = Postponed{until, error};
 }
 
 }  // namespace kube

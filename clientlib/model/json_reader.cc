@@ -20,10 +20,13 @@ using Type = JsonToken::Type;
 constexpr int kMaxJsonFieldDepth = 80;
 
 // What is read may take so many times its text in memory, and so many bytes more, whatever it holds: nobody can fill
-// the memory with "[1,1,1" or "[{},{},{}". Lists of short environment variables take six times their text.
+// the memory with "[1,1,1" or "[{},{},{}". Lists of short environment variables take six times their text. A list, map
+// or part that would take more is left empty, so that nobody can hide the rest of an object behind it. Strings count
+// apart: they are always read, and take one and a half times their text at most.
 constexpr std::size_t kMostTimesText = 8, kSpareBytes = 16384;
-constexpr std::size_t kAllocation = 16;                                    // Of the allocator, for each block.
-constexpr std::size_t kKeyInPlace = 7, kKeyHead = 8, kStringInPlace = 15;  // Bytes of CompactString and std::string.
+constexpr std::size_t kTimesText = 7;                 // Without the strings of fields that have a type.
+constexpr std::size_t kAllocation = 16;               // Of the allocator, for each block.
+constexpr std::size_t kKeyInPlace = 7, kKeyHead = 8;  // Bytes of a CompactString.
 
 struct Sizes {
   std::size_t as_json = 0, as_text = 0;  // Bytes: at most as a Json, and at least of its text.
@@ -65,14 +68,13 @@ struct Problem {
 
   // False if `more` bytes are too many.
   bool Take(std::size_t more) {
-    if (more > bytes && root != nullptr) bytes += kMostTimesText * SizeOf(*std::exchange(root, nullptr)).as_text;
-    if (more > bytes) {
-      what = "would take more than " + std::to_string(kMostTimesText) + " times its text of memory";
-      return false;
-    }
+    if (more > bytes && root != nullptr) bytes += SizeOf(*std::exchange(root, nullptr)).as_text * kTimesText;
+    if (more > bytes) return false;
     bytes -= more;
     return true;
   }
+  // Of a list, map or part with a type, which may hold strings besides.
+  bool TakeTyped(std::size_t more) { return Take(more + more / 12); }
 };
 
 bool ReadFields(std::span<const FieldInfo> fields, const JsonToken& token, void* target, Problem& problem);
@@ -158,28 +160,25 @@ bool ReadEnum(const TypeOps& type, const JsonToken& token, void* target, Problem
 
 bool ReadValue(const TypeOps& type, const JsonToken& token, void* target, Problem& problem);
 
-// What a field kept as Json holds instead; nullopt: it is read.
-std::optional<std::string> WhyLeftOut(const Sizes& sizes) {
-  if (sizes.as_json <= kMostTimesText * sizes.as_text + kSpareBytes / 4) return std::nullopt;
+std::size_t MostAsJson(const Sizes& sizes) { return kMostTimesText * sizes.as_text + kSpareBytes / 4; }
+
+// What a field kept as Json holds instead of so much.
+std::string WhyLeftOut(const Sizes& sizes) {
   return "too many small values: " + std::to_string(sizes.as_text / 1024) + " KiB of text would take " +
          std::to_string(sizes.as_json / 1024) + " KiB of memory";
-}
-
-bool TakeKey(const JsonToken& key, Problem& problem) {
-  return key.size <= kKeyInPlace || problem.Take(key.size + kKeyHead + kAllocation);
 }
 
 bool ReadList(const TypeOps& type, const JsonToken& token, void* target, Problem& problem) {
   if (token.type != Type::kArray) return Unexpected("a list", token, problem);
   if (type.element->shape == Shape::kJson) {
-    if (const auto why = WhyLeftOut(SizeOf(token))) {
+    if (const Sizes sizes = SizeOf(token); sizes.as_json > MostAsJson(sizes)) {
       type.resize(target, 1);
-      *static_cast<Json*>(type.at(target, 0)) = Json(*why);
+      *static_cast<Json*>(type.at(target, 0)) = Json(WhyLeftOut(sizes));
       return true;
     }
   }
   const std::size_t item_bytes = type.element->shape == Shape::kJson ? 0 : type.item_bytes;  // ReadJson() takes all.
-  if (!problem.Take(kAllocation + token.count * item_bytes)) return false;
+  if (!problem.TakeTyped(kAllocation + token.count * item_bytes)) return true;
   type.resize(target, token.count);
   const JsonToken* item = token.first();
   for (std::size_t i = 0; i < token.count; ++i, item = item->next()) {
@@ -208,7 +207,7 @@ bool AreInOrder(const JsonToken& object, std::vector<const JsonToken*>& keys) {
 
 bool ReadMap(const TypeOps& type, const JsonToken& token, void* target, Problem& problem) {
   if (token.type != Type::kObject) return Unexpected("an object", token, problem);
-  if (!problem.Take(kAllocation + token.count * type.item_bytes)) return false;
+  if (!problem.TakeTyped(kAllocation + token.count * type.item_bytes)) return true;
   type.resize(target, token.count);
   const JsonToken* last = nullptr;
   const auto read = [&](const JsonToken* key) {
@@ -217,8 +216,7 @@ bool ReadMap(const TypeOps& type, const JsonToken& token, void* target, Problem&
     const bool is_twice = last != nullptr && last->string() == key->string();
     last = key;
     if (is_twice) problem.what = "given twice";
-    if (!is_twice && TakeKey(*key, problem) &&
-        ReadValue(*type.element, value, type.append(target, key->string()), problem)) {
+    if (!is_twice && ReadValue(*type.element, value, type.append(target, key->string()), problem)) {
       return true;
     }
     problem.PrefixIndex(key->string().substr(0, 64));
@@ -234,11 +232,10 @@ bool ReadMap(const TypeOps& type, const JsonToken& token, void* target, Problem&
 
 bool ReadJson(const JsonToken& token, Json& value, Problem& problem) {
   const Sizes sizes = SizeOf(token);
-  if (const auto why = WhyLeftOut(sizes)) {
-    value = Json(*why);
+  if (sizes.as_json > MostAsJson(sizes) || !problem.Take(sizes.as_json)) {
+    value = Json(WhyLeftOut(sizes));
     return true;
   }
-  if (!problem.Take(sizes.as_json)) return false;
   Status read = internal::JsonFromToken(token, value, kMaxJsonFieldDepth);
   if (!read) problem.what = read.error().message();
   return read.ok();
@@ -262,12 +259,10 @@ bool ReadValue(const TypeOps& type, const JsonToken& token, void* target, Proble
       return true;
     case Shape::kString:
       if (token.type != Type::kString) return Unexpected("a string", token, problem);
-      if (token.size > kStringInPlace && !problem.Take(token.size + kAllocation)) return false;
       *static_cast<std::string*>(target) = token.string();
       return true;
     case Shape::kCompactString:
       if (token.type != Type::kString) return Unexpected("a string", token, problem);
-      if (!TakeKey(token, problem)) return false;
       *static_cast<CompactString*>(target) = CompactString::Shared(token.string());
       return true;
     case Shape::kTime: return ReadTime(token, *static_cast<Time*>(target), problem);
@@ -278,8 +273,8 @@ bool ReadValue(const TypeOps& type, const JsonToken& token, void* target, Proble
     case Shape::kEnum: return ReadEnum(type, token, target, problem);
     case Shape::kStruct: return ReadFields(type.fields(), token, target, problem);
     case Shape::kOptional:
-      return (type.item_bytes == 0 || problem.Take(type.item_bytes + kAllocation)) &&
-             ReadValue(*type.element, token, type.emplace(target), problem);
+      if (type.item_bytes > 0 && !problem.TakeTyped(type.item_bytes + kAllocation)) return true;
+      return ReadValue(*type.element, token, type.emplace(target), problem);
     case Shape::kList: return ReadList(type, token, target, problem);
     case Shape::kMap: return ReadMap(type, token, target, problem);
   }

@@ -105,7 +105,7 @@ std::string WorkersMessage(const View& view, const Status& status, const Sizes& 
   }
   if (const int more = status.replicas.granted - sizes.wanted; more > 0) {
     text += "; shrinks to " + Count(sizes.wanted, "worker") + ": " + Count(more, "worker") +
-            (more == 1 ? " leaves" : " leave") + " the training, then its node";
+            (more == 1 ? " leaves the training" : " leave the training");
   }
   if (status.replicas.granted < sizes.wanted) {
     text += "; " + std::to_string(sizes.wanted) + " are wanted";

@@ -15,13 +15,13 @@ constexpr kube::Duration kReturn = std::chrono::seconds(20);
 // How much longer workers that are cut off stay listed; nullopt: not at all. When all are cut off at once, it is not
 // their nodes that are lost, as Kubernetes' own node controller judges (full disruption).
 std::optional<kube::Duration> StayOfCutOff(const View& view, const std::vector<Host>& usable) {
-  std::optional<kube::Time> last;
+  std::optional<kube::Time> first;
   for (const Worker& worker : view.pods) {
     if (std::ranges::find(usable, worker.name, &Host::pod) == usable.end() || !worker.ready_since) continue;
-    last = std::max(last.value_or(*worker.ready_since), *worker.ready_since);
+    first = std::min(first.value_or(*worker.ready_since), *worker.ready_since);
   }
-  if (!last) return usable.empty() ? std::optional(kReturn) : std::nullopt;
-  const kube::Duration left = kReturn - Waited(view.now, *last);
+  if (!first) return usable.empty() ? std::optional(kReturn) : std::nullopt;
+  const kube::Duration left = kReturn - Waited(view.now, *first);
   return left > kube::Duration::zero() ? std::optional(left) : std::nullopt;
 }
 

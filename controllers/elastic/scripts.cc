@@ -120,6 +120,9 @@ done
 kill "$watch" 2>/dev/null
 # Horovod sometimes counts processes that were stopped as successful: do not let the job become Succeeded.
 [ -z "$stopped" ] || [ "$code" -ne 0 ] || code=143
+# These codes are not horovodrun's to give.
+case $code in )sh" +
+         std::to_string(kWorkersLostExitCode) + "|" + std::to_string(kNodeRestartedExitCode) + R"sh() code=1 ;; esac
 if [ "$code" -eq 0 ] || [ -n "$stopped" ] || [ ! -s /tmp/grus/hosts ]; then exit "$code"; fi
 while read -r host; do
   (ssh -n)sh" +
@@ -136,8 +139,6 @@ elif [ -e /tmp/grus/exchanged ] || [ ! -e /tmp/grus/reached ]; then
   exit )sh" +
          std::to_string(kWorkersLostExitCode) + R"sh(
 fi
-case $code in )sh" +
-         std::to_string(kWorkersLostExitCode) + "|" + std::to_string(kNodeRestartedExitCode) + R"sh() code=1 ;; esac
 exit "$code"
 )sh";
 }
@@ -184,6 +185,7 @@ $host
     read -r training </tmp/grus/training && kill -KILL "$training"
   fi
 fi
+[ -n "$hosts" ] || rm -f /tmp/grus/disjoint
 [ -z "$hosts" ] || {
   { echo "$hosts" >"$known.$$" && mv "$known.$$" "$known"; } 2>/dev/null  # At once, so that nobody reads half of it.
   # Horovod misses a change that comes while it handles another one: the new host would stay idle. While others train,

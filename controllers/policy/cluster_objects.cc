@@ -2,6 +2,7 @@
 #include "controllers/policy/cluster_objects.h"
 
 #include <algorithm>
+#include <map>
 
 namespace grus {
 namespace {
@@ -12,12 +13,29 @@ constexpr std::int64_t kMostOfOne = std::int64_t{1} << 50;
 
 std::int64_t Amount(std::int64_t stated) { return std::clamp(stated, -kMostOfOne, kMostOfOne); }
 
-void Set(Resources& resources, std::string_view name, const kube::Quantity& quantity) {
-  if (name == "cpu") resources.milli_cpu = Amount(quantity.MilliValue());
-  else if (name == "memory") resources.memory_bytes = Amount(quantity.Value());
-  else if (name == "pods") resources.pods = Amount(quantity.Value());
-  else resources.AddExtended(name, Amount(quantity.Value()) - resources.Extended(name));  // GPUs, hugepages and others.
+std::int64_t AmountOf(std::string_view name, const kube::Quantity& quantity) {
+  return Amount(name == "cpu" ? quantity.MilliValue() : quantity.Value());
 }
+
+void SetAmount(Resources& resources, std::string_view name, std::int64_t amount) {
+  if (name == "cpu") resources.milli_cpu = amount;
+  else if (name == "memory") resources.memory_bytes = amount;
+  else if (name == "pods") resources.pods = amount;
+  else resources.AddExtended(name, amount - resources.Extended(name));  // GPUs, hugepages and others.
+}
+
+void Set(Resources& resources, std::string_view name, const kube::Quantity& quantity) {
+  SetAmount(resources, name, AmountOf(name, quantity));
+}
+
+// What a pod needs of one resource: it may have thousands of containers and of resources, so each entry counts once.
+struct Need {
+  std::int64_t running = 0;   // Of the containers.
+  std::int64_t sidecars = 0;  // Of those so far.
+  std::int64_t peak = 0;      // Of an init container beside the sidecars before it.
+};
+
+std::int64_t Plus(std::int64_t a, std::int64_t b) { return std::clamp(a + b, -1024 * kMostOfOne, 1024 * kMostOfOne); }
 
 Resources FromList(const kube::ResourceList& list) {
   Resources resources;
@@ -55,18 +73,28 @@ void KeepFirst(std::vector<T>& terms) {
 }  // namespace
 
 Resources RequestOf(const kube::Pod& pod) {
-  Resources request;
-  for (const kube::Container& container : pod.spec.containers) request += FromList(container.resources.requests);
-  // As the scheduler counts (KEP-753): one that runs to its end needs its request beside the sidecars before it.
-  Resources sidecars, start;
-  for (const kube::Container& container : pod.spec.init_containers) {
-    Resources peak = FromList(container.resources.requests);
-    peak += sidecars;
-    start.RaiseTo(peak);
-    if (container.restart_policy == "Always") sidecars = std::move(peak);
+  std::map<std::string_view, Need> needs;
+  for (const kube::Container& container : pod.spec.containers) {
+    for (const auto& [name, quantity] : container.resources.requests) {
+      Need& need = needs[name];
+      need.running = Plus(need.running, AmountOf(name, quantity));
+    }
   }
-  request += sidecars;
-  request.RaiseTo(start);
+  // As the scheduler counts (KEP-753): one that runs to its end needs its request beside the sidecars before it.
+  for (const kube::Container& container : pod.spec.init_containers) {
+    const bool stays = container.restart_policy == "Always";
+    for (const auto& [name, quantity] : container.resources.requests) {
+      Need& need = needs[name];
+      const std::int64_t beside = Plus(need.sidecars, AmountOf(name, quantity));
+      need.peak = std::max(need.peak, beside);
+      if (stays) need.sidecars = beside;
+    }
+  }
+  Resources request;
+  for (const auto& [name, need] : needs) {
+    const std::int64_t sum = Plus(need.running, need.sidecars);
+    SetAmount(request, name, need.peak > 0 ? std::max(sum, need.peak) : sum);
+  }
   if (pod.spec.resources) TakeOfPod(pod.spec.resources->requests, request);
   request += FromList(pod.spec.overhead);
   request.pods = 1;

@@ -54,10 +54,13 @@ Amounts SumOf(const kube::PodSpec& spec, Part part) {
   Amounts sum, staying, peaks;  // Peaks: the highest of each, over the init containers.
   for (const kube::Container& container : spec.containers) Add(sum, container.resources.*part);
   for (const kube::Container& container : spec.init_containers) {
-    Amounts peak = staying;
-    Add(peak, container.resources.*part);
-    for (const auto& [name, amount] : peak) peaks[name] = std::max(peaks[name], amount);
-    if (container.restart_policy == "Always") staying = std::move(peak);
+    const bool stays = container.restart_policy == "Always";
+    for (const auto& [name, amount] : container.resources.*part) {
+      Quantity& beside = staying[std::string(name)];
+      Quantity& peak = peaks[std::string(name)];
+      peak = std::max(peak, beside + amount);
+      if (stays) beside = beside + amount;
+    }
   }
   Add(sum, staying);
   for (const auto& [name, amount] : peaks) sum[name] = std::max(sum[name], amount);

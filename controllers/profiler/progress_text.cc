@@ -43,7 +43,7 @@ api::Progress ProgressOf(const Position& where, const std::optional<Eta>& eta, c
   if (where.total_steps > 0) progress.total_steps = Whole(where.total_steps);
   if (where.epoch) progress.epoch = Whole(*where.epoch);
   if (where.total_epochs > 0) progress.total_epochs = Whole(where.total_epochs);
-  if (where.done) progress.percent = static_cast<std::int32_t>(std::floor(100 * where.done->least));
+  if (where.done) progress.percent = static_cast<std::int32_t>(std::floor(100 * where.done->least + 1e-9));
   if (eta) {
     progress.eta = Rounded(eta->expected);
     progress.eta_earliest = Rounded(eta->earliest);
@@ -56,7 +56,7 @@ api::Progress ProgressOf(const Position& where, const std::optional<Eta>& eta, c
 
 api::Progress EndedProgress(api::Progress progress, bool has_succeeded) {
   progress.eta = progress.eta_earliest = progress.eta_latest = std::nullopt;
-  if (has_succeeded && progress.percent) {
+  if (has_succeeded) {
     progress.percent = 100;
     progress.summary = Summary(progress);
   }

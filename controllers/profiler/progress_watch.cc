@@ -15,8 +15,9 @@ using api::ElasticHorovodJob;
 using kube::Action;
 using kube::ObjectKey;
 
-constexpr std::int64_t kBeginningBytes = 128 << 10, kMostBytes = 256 << 10;
+constexpr std::int64_t kMostBytes = 256 << 10;  // Of one look.
 constexpr std::int64_t kTailLines = 100;
+constexpr kube::Duration kCatchUp = std::chrono::milliseconds(100);
 constexpr kube::Duration kFirstLook = std::chrono::seconds(10);  // After the launcher began: it has to print something.
 
 bool HasEnded(const ElasticHorovodJob& job) { return job.status.completion_time.has_value(); }
@@ -119,9 +120,14 @@ kube::Result<Action> ProgressWatch::Look(const Job& job, const kube::Pod& pod, L
     return Action::After(kEvery);
   }
   launcher.is_failure_told = false;
+  if (launcher.lags) {  // What was read is old. The next look reads the end.
+    launcher.due = clock_.Now();
+    return Action::After(kCatchUp);
+  }
   const std::optional<Position> where = launcher.reader.Where();
   if (!where) return Action::After(kEvery);
-  const std::optional<Eta> eta = where->done ? launcher.track.Ends() : std::nullopt;
+  std::optional<Eta> eta = where->done ? launcher.track.Ends() : std::nullopt;
+  if (eta && eta->latest < clock_.WallNow()) eta.reset();  // It hangs, or does something else.
   const api::Progress before = job->status.progress ? *job->status.progress : api::Progress();
   const api::Progress progress = ProgressOf(*where, eta, before);
   if (!IsNews(before, progress)) return Action::After(kEvery);
@@ -131,24 +137,24 @@ kube::Result<Action> ProgressWatch::Look(const Job& job, const kube::Pod& pod, L
 kube::Status ProgressWatch::ReadLog(const ObjectKey& pod, Launcher& launcher, std::stop_token stop) {
   kube::PodLogOptions what{
       .container = "launcher", .timestamps = true, .limit_bytes = kMostBytes, .timeout = kPatience};
-  if (const auto position = launcher.reader.position()) {
-    what.since = kube::Time{*position};
-    what.tail_lines = kTailLines;
-  } else {
-    what.limit_bytes = kBeginningBytes;
-  }
+  if (const auto position = launcher.reader.position()) what.since = kube::Time{*position};
+  const bool is_tail = std::exchange(launcher.lags, false);
+  if (is_tail) what.tail_lines = kTailLines;
   auto stream = client_.PodLog(pod, what, stop);
   if (!stream) return std::move(stream).error();
   launcher.reader.Resume();
   const kube::TimePoint until = clock_.Now() + kPatience;
+  std::int64_t size = 0;
   for (;;) {
     auto bytes = (*stream)->Read(until, stop);
     if (!bytes) return std::move(bytes).error();
     if (bytes->empty()) break;
+    size += static_cast<std::int64_t>(bytes->size());
     launcher.reader.Add(*bytes, [&](const Position& at) {
       if (at.done) launcher.track.Add(at.time, *at.done);
     });
   }
+  launcher.lags = size >= kMostBytes && !is_tail;
   return {};
 }
 

@@ -50,6 +50,7 @@ class ProgressWatch final : public kube::Reconciler {
     ProgressReader reader;
     ProgressTrack track;
     std::int32_t workers = 0;
+    bool lags = false;  // More was printed since the last look than is read at a time: there is a gap.
     bool is_failure_told = false;
     bool has_turn = false;  // From `due` on it may be read.
     kube::TimePoint due{};

@@ -4,9 +4,10 @@
 // What a counter counts is not always said. One that starts over counts within an epoch, one that goes on when the
 // epoch changes counts the whole training, and so does one that is called a step where no epochs are. A bar without a
 // name
-// ("12/60") may be either until it has been seen. As long as that is open, no share of the whole is given: none is
-// better than a wrong one. Ends that the log does not say may be stated elsewhere. A new total is a new counter. If
-// several ranks write into one log, the lowest is read.
+// ("12/60") may be either until it has been seen. As long as that is open, and where the log contradicts itself, no
+// share of the whole is given: none is better than a wrong one. What cannot be told apart from a whole training: the
+// first of several in one log, if each counts named steps from 1 to its own end. Ends that the log does not say may be
+// stated elsewhere. A new total is a new counter. If several ranks write into one log, the lowest is read.
 //
 // No I/O, clock or thread; any bytes can be added, also with gaps between them. Bounded: kMostCounters counters, and an
 // unfinished line of LogLines::kMaxLine. A value; not thread-safe.
@@ -59,12 +60,15 @@ class ProgressReader {
     bool is_named = false;  // Not any two numbers with a slash.
     int passes = 0;         // How often it started over.
     bool goes_on = false;   // It did not, when the epoch changed.
-    double epoch = 0;       // When it was last seen.
+    double epoch = 0;       // When it last changed.
+    WallTime time{};        // Of the line that it was last seen in.
     std::int64_t line = 0;  // That it was last seen in.
     bool is_at_end() const { return last >= total; }
   };
   struct Epochs {
     double first = 0, last = 0, total = 0;
+    double full = 0;          // The total of the counter that was at its end before the first of them; 0: none.
+    bool is_stale = false;    // A counter has started over since, and no epoch was read.
     bool is_printed = false;  // The total; else it is stated.
     bool is_fractional = false;
     bool ends_them = false;  // Its line stands behind the epoch, not before it.
@@ -75,14 +79,19 @@ class ProgressReader {
   void NoteCount(const Reading& reading);
   Counter& CounterOf(const Reading& reading);
   const Counter* Main() const;
+  bool IsRecent(const Counter& counter) const;
+  bool IsOneOfSeveral(
+      const Counter& counter) const;  // Bars without names, of which none is known to be the training's.
+  bool ContinuesTraining(const LineReadings& readings) const;
   std::optional<ShareDone> Done(const Counter* counter) const;
-  ShareDone DoneByEpochs(const Counter* counter) const;
+  std::optional<ShareDone> DoneByEpochs(const Counter* counter) const;
 
   const StatedTotals stated_;
   LogLines lines_;
   std::vector<Counter> counters_;
   std::optional<Epochs> epochs_;
   std::optional<double> bare_step_;  // Of a counter without a total.
+  bool has_bare_restarted_ = false;
   std::optional<int> rank_;
   std::optional<WallTime> time_;
   bool is_evaluating_ = false;  // Since "Eval begin".

@@ -14,7 +14,7 @@ using std::string_view;
 constexpr string_view kEpochs[] = {"epochs",     "num_epochs",       "n_epochs",  "nepochs",
                                    "max_epochs", "num_train_epochs", "max_epoch", "total_epochs"};
 constexpr string_view kSteps[] = {"max_steps", "num_train_steps", "max_train_steps", "train_steps", "total_steps",
-                                  "max_iters", "train_iters",     "num_iters",       "max_iter",    "num_steps"};
+                                  "max_iters", "train_iters",     "num_iters",       "max_iter"};
 
 // 0: it is no whole number above zero.
 double CountIn(string_view text) {

@@ -421,12 +421,12 @@ keep_changing >/dev/null &
 changing=$!
 has_status() { equals 1 kube -n team-a get ehj "$1" -o 'jsonpath={.status.observedGeneration}'; }
 for number in 1 2 3; do
-  check "team-a's job $number is made" eval "object job beside-$number | kube -n team-a create -f -"
-  check "and looked at in five seconds" within 5 has_status "beside-$number"
+  check "team-a's job $number is made" eval "object job tried-beside-$number | kube -n team-a create -f -"
+  check "and looked at in five seconds" within 5 has_status "tried-beside-$number"
 done
 check "it still changed then" kill -0 "$changing"
 wait "$changing"
-check "the jobs go" kube -n team-a delete ehj beside-1 beside-2 beside-3
+check "the jobs go" kube -n team-a delete ehj tried-beside-1 tried-beside-2 tried-beside-3
 check "and the wide ones" mallory delete pod/wide-waits pod/wide-runs ehj/wide --wait=false
 all_is_well width
 

@@ -334,6 +334,7 @@ TEST(LauncherScript, TellsLostWorkersFromAFailedTraining) {
       {"no worker answers", "exit 1", "1.1.1.1:1\n1.1.1.2:1\n", false, false, kWorkersLostExitCode},
       {"others have taken their places", "exit 1", "1.1.1.3:1\n", true, true, kWorkersLostExitCode},
       {"it never had a worker", "exit 127", nullptr, false, false, 127},
+      {"nor when it never had a worker", "exit 255", nullptr, false, false, 1},
       {"horovodrun's own code is not taken for ours", "exit 75", "1.1.1.1:1\n", true, false, 1},
       {"nor is the kubelet's for a node that was restarted", "exit 255", "1.1.1.1:1\n", true, false, 1},
       {"killed", "kill -9 $$", "1.1.1.1:1\n", true, false, 137},

@@ -216,8 +216,81 @@ TEST(ProgressReader, StepsOfAnEvaluationAreNone) {
   }
 }
 
+TEST(ProgressReader, AHeadingThatWasNotReadMakesTheEpochUnknown) {
+  Log log;
+  log.Line("Epoch 1/6").Lines("step #/600 loss 1", 10, 600, 10);
+  log.Lines("step #/600 loss 1", 500, 600, 10);  // Of some later epoch.
+  log.Lines("step #/600 loss 1", 10, 300, 10);
+  EXPECT_EQ(log.Percent(), -1);
+  log.Line("Epoch 5/6").Lines("step #/600 loss 1", 10, 300, 10);
+  EXPECT_EQ(log.Percent(), 75);
+}
+
+TEST(ProgressReader, ADownloadThatIsCompleteIsNoEpoch) {
+  Log log;
+  log.Line("11490434/11490434 [==============================] - 0s 0us/step").Line("Epoch 1/3");
+  log.Lines("#/60 [=>] - loss: 0.4", 1, 60).Line("Epoch 2/3").Lines("#/60 [=>] - loss: 0.4", 1, 30);
+  EXPECT_EQ(log.Percent(), 50);
+}
+
+TEST(ProgressReader, RedrawsOfALineThatHasNotEndedAreReadOnce) {
+  Log log;
+  const std::string time = kube::ToMicroText({kStart}), bar = "step 1/100 \rstep 20/100 \rstep 30/100 \r";
+  log.reader.Add(time + " " + bar);
+  for (int look = 0; look < 3; ++look) {
+    log.reader.Resume();
+    log.reader.Add(time + " " + bar + "step " + std::to_string(40 + look) + "/100 \r");
+    EXPECT_EQ(log.Percent(), 40 + look);
+  }
+}
+
+TEST(ProgressReader, AnEvaluationEndsWhenTheTrainingGoesOn) {
+  Log log;
+  log.Lines("step #/400 loss 2", 1, 100).Line("Running validation...").Lines("step #/400 loss 2", 101, 200);
+  EXPECT_EQ(log.Percent(), 50);
+}
+
+TEST(ProgressReader, ALongerBarOfEvaluationsIsNotTheTraining) {
+  Log log;
+  for (int epoch = 1; epoch <= 2; ++epoch) {
+    log.Lines(" 25%|==        | #/240 [00:10<00:30, 12.0it/s]", 80 * epoch - 79, 80 * epoch);
+    log.Lines(" 50%|===       | #/1000 [00:10<00:30, 12.0it/s]", 500, 540);
+    EXPECT_TRUE(log.Percent() == -1 || log.Percent() == 66) << log.Percent();
+    log.Lines(" 50%|===       | #/1000 [00:10<00:30, 12.0it/s]", 541, 1000);
+    log.Line("{'eval_loss': 0.69, 'eval_runtime': 0.1, 'epoch': " + std::to_string(epoch) + ".0}");
+    log.Line("{'loss': 0.69, 'grad_norm': 0.1, 'epoch': " + std::to_string(epoch) + ".0}");
+    log.Lines(" 25%|==        | #/240 [00:10<00:30, 12.0it/s]", 80 * epoch, 80 * epoch);
+  }
+  log.Lines(" 25%|==        | #/240 [00:10<00:30, 12.0it/s]", 161, 180);
+  EXPECT_EQ(log.Percent(), 75);
+}
+
+TEST(ProgressReader, ATotalThatIsExceededIsWrong) {
+  Log log{ProgressReader({.epochs = 4, .steps = 128})};
+  log.Lines("step # loss 2.3 1.2 s/step", 100, 128).Line("step 200 loss 2.3 1.2 s/step");
+  EXPECT_EQ(log.Percent(), -1);
+  Log epochs{ProgressReader({.epochs = 4})};
+  epochs.Lines("Epoch # done", 1, 59);
+  EXPECT_EQ(epochs.Percent(), -1);
+}
+
+TEST(ProgressReader, TheBestEpochIsNotTheLast) {
+  Log log;
+  log.Line("start_epoch=0").Lines("Epoch #/4 done, loss 0.3", 1, 3).Line("best epoch: 1");
+  EXPECT_EQ(log.Percent(), 50);
+  EXPECT_EQ(log.reader.Where()->epoch, 3);
+}
+
+TEST(ProgressReader, StepsThatStartOverAreNoStepsOfTheWhole) {
+  Log log{ProgressReader({.steps = 800})};
+  log.Lines("step # loss 2.3 1.2 s/step", 1, 200).Lines("step # loss 2.3 1.2 s/step", 1, 200);
+  EXPECT_EQ(log.Percent(), -1);
+}
+
 TEST(ProgressReader, AnyBytes) {
   Log log;
+  log.Line("step 99999999999999999999").Line("Epoch 1e300/5").Line("'epoch': 0e999").Line("step 9e18/9.1e18");
+  EXPECT_FALSE(log.reader.Where());
   log.Line("step 9999999999999999999999/9999999999999999999999").Line("step -5/100").Line("step 7/0").Line("Epoch 0/0");
   log.Line(std::string(100'000, '[')).Line("step 5/3").Line(std::string("\0\xff\xfe 1/2", 7));
   for (int i = 0; i < 1000; ++i) log.Line("c" + std::to_string(i) + " 1/" + std::to_string(i));
