@@ -25,8 +25,8 @@ namespace {
 
 // Longer strings are seldom equal, and comparing them costs more than it saves.
 constexpr std::size_t kMaxSharedBytes = 128;
-// 8192 strings in all are remembered, a quarter of a MiB or so. Threads seldom meet: one of 64 locks, for less time
-// than an allocation takes.
+// 8192 strings in all are remembered, a quarter of a MiB or so. Threads seldom meet: one of 64 locks, for a comparison
+// or an allocation.
 constexpr std::size_t kStripes = 64, kSlots = 128;
 
 }  // namespace

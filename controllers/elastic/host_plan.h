@@ -5,9 +5,8 @@
 // - A worker that died, or whose pod is being deleted, leaves the list at once: the others go on without it, even if
 //   they are fewer than the minimum. We tell Horovod a minimum of one, since below its minimum it never restarts lost
 //   workers.
-// - A worker whose node is silent stays while all workers' nodes are, and until these have had time to come back: that
-// is
-//   an outage of the control plane, and the training goes on. If only some are silent, they are lost.
+// - A worker whose node is silent stays while the nodes of all workers are, and until these have had time to come back:
+//   that is an outage of the control plane, and the training goes on. If only some are silent, they are lost.
 // - A worker that is to go leaves the list first, and its pod stays for the shrink grace. It stays listed while fewer
 //   than the minimum would be left without it: its replacements may not be ready yet.
 // - Two changes are at least two seconds apart: Horovod compares whole seconds and would miss the second one.

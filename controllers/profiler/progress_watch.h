@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Keeps status.progress of running ElasticHorovodJobs: how far the training is and when it is done.
 //
-// Of each job whose launcher runs, the log is read every kEvery: its beginning once, for where the counting starts,
-// then its last lines. One request at a time and thread, at most ten a second over all jobs. A log that cannot be read
-// is tried again later, and the status stays as it is: `time` says how old it is. The status is written when a reader
-// would notice the difference. When the job ends or its workers go, the end to come goes from the status.
+// Of each job whose launcher runs, the log is read every kEvery: its beginning, for where the counting starts, then
+// what is new, or its last lines if that is too much for one look. One request at a time and thread, at most
+// kReadsPerSecond over all jobs, so that of very many each waits longer. A log that cannot be read is tried again
+// later, and the status stays as it is: `time` says how old it is. The status is written when a reader would notice the
+// difference. When the job ends or its workers go, the end to come goes from the status.
 //
 // A new launcher counts anew. A restart of grus reads the beginning again. Memory: some kB for each running job.
-// Thread-safe. A pass blocks for kPatience at most, and for the write.
+// Thread-safe. A pass blocks for kPatience until the log begins and again until it ends, and for the write.
 #pragma once
 
 #include <memory>

@@ -32,9 +32,8 @@ bool ProgressReader::ContinuesTraining(const LineReadings& readings) const {
   return std::ranges::any_of(readings.all(), [this](const Reading& reading) {
     if (!IsCount(reading)) return false;
     if (reading.total == 0) return !bare_step_ || reading.value > *bare_step_;
-    const auto known = std::ranges::find_if(
-        counters_, [&](const Counter& c) { return c.series == reading.series && c.total == reading.total; });
-    return counters_.empty() || (known != counters_.end() && reading.value > known->last);
+    const Counter* const known = Find(reading);
+    return counters_.empty() || (known != nullptr && reading.value > known->last);
   });
 }
 
@@ -116,11 +115,15 @@ void ProgressReader::NoteCount(const Reading& reading) {
   counter.epoch = epoch;
 }
 
-ProgressReader::Counter& ProgressReader::CounterOf(const Reading& reading) {
+const ProgressReader::Counter* ProgressReader::Find(const Reading& reading) const {
   const auto found = std::ranges::find_if(counters_, [&](const Counter& counter) {
     return counter.measure == reading.measure && counter.series == reading.series && counter.total == reading.total;
   });
-  if (found != counters_.end()) return *found;
+  return found == counters_.end() ? nullptr : &*found;
+}
+
+ProgressReader::Counter& ProgressReader::CounterOf(const Reading& reading) {
+  if (const Counter* const known = Find(reading)) return counters_[static_cast<std::size_t>(known - counters_.data())];
   if (counters_.size() == kMostCounters) counters_.erase(std::ranges::min_element(counters_, {}, &Counter::line));
   return counters_.emplace_back(Counter{.measure = reading.measure,
                                         .series = reading.series,

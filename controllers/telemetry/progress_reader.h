@@ -3,9 +3,8 @@
 //
 // What a counter counts is not always said. One that starts over counts within an epoch, one that goes on when the
 // epoch changes counts the whole training, and so does one that is called a step where no epochs are. A bar without a
-// name
-// ("12/60") may be either until it has been seen. As long as that is open, and where the log contradicts itself, no
-// share of the whole is given: none is better than a wrong one. What cannot be told apart from a whole training: the
+// name ("12/60") may be either until it has been seen. As long as that is open, and where the log contradicts itself,
+// no share of the whole is given: none is better than a wrong one. What cannot be told apart from a whole training: the
 // first of several in one log, if each counts named steps from 1 to its own end. Ends that the log does not say may be
 // stated elsewhere. A new total is a new counter. If several ranks write into one log, the lowest is read.
 //
@@ -77,11 +76,12 @@ class ProgressReader {
   bool ReadLogLine(const LogLine& line);  // False: it has no counter of the training.
   void NoteEpoch(const Reading& reading);
   void NoteCount(const Reading& reading);
+  const Counter* Find(const Reading& reading) const;  // Null: it is new.
   Counter& CounterOf(const Reading& reading);
   const Counter* Main() const;
   bool IsRecent(const Counter& counter) const;
-  bool IsOneOfSeveral(
-      const Counter& counter) const;  // Bars without names, of which none is known to be the training's.
+  // Of bars without names, of which none is known to be the training's.
+  bool IsOneOfSeveral(const Counter& counter) const;
   bool ContinuesTraining(const LineReadings& readings) const;
   std::optional<ShareDone> Done(const Counter* counter) const;
   std::optional<ShareDone> DoneByEpochs(const Counter* counter) const;

@@ -187,7 +187,8 @@ int main(int argc, char** argv) {
     else if (option == "--threads") spec_options.threads = options.threads = std::atoi(value);
     else return std::fprintf(stderr, "campaign: there is no option %s; see --help\n", argv[i - 1]), 2;
   }
-  if (hours >= 4) return grus::testing::RunEndurance(hours, options.seed);
+  if (hours != 0 && hours < 4) return std::fputs("campaign: --hours needs 4 or more; see --help\n", stderr), 2;
+  if (hours > 0) return grus::testing::RunEndurance(hours, options.seed);
   if (options.workloads.empty()) options.workloads = sweeps ? swept : played;
   if (sweeps) return Sweep(workloads, options);
   return changes_specs ? RunSpecChanges(spec_options) : Run(workloads, options);

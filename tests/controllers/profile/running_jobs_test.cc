@@ -3,13 +3,12 @@
 
 #include <gmock/gmock.h>
 
-#include <atomic>
-
 #include "clientlib/model/json_writer.h"
 #include "controllers/cluster/owners.h"
 #include "controllers/profile/profile_keeper.h"
 #include "controllers/profile/profile_status.h"
 #include "tests/controllers/profile/profile_builders.h"
+#include "tests/kit/log_wire.h"
 #include "tests/kit/reconciler_fixture.h"
 
 namespace grus {
@@ -25,28 +24,6 @@ using ::testing::SizeIs;
 constexpr char kJobs[] = "elastichorovodjobs.ai.centauruscloud.io";
 constexpr char kProfiles[] = "workloadprofiles.ai.centauruscloud.io";
 constexpr char kProfile[] = "0123456789abcdef0123456789abcdef";
-
-// Counts requests, and lets a test forbid logs.
-class Wire final : public kube::Transport {
- public:
-  explicit Wire(kube::Transport& inner) : inner_(inner) {}
-  kube::Result<kube::HttpResponse> Send(const kube::HttpRequest& request, std::stop_token stop) override {
-    if (request.method != "GET") ++writes;
-    return inner_.Send(request, std::move(stop));
-  }
-  kube::Result<kube::StreamResponse> Open(const kube::HttpRequest& request, std::stop_token stop) override {
-    if (request.target.find("/log?") == std::string::npos) return inner_.Open(request, std::move(stop));
-    ++logs;
-    if (are_logs_forbidden) return kube::Error(kube::ErrorCode::kForbidden, "pods/log is forbidden");
-    return inner_.Open(request, std::move(stop));
-  }
-
-  std::atomic<bool> are_logs_forbidden{false};
-  std::atomic<int> writes{0}, logs{0};
-
- private:
-  kube::Transport& inner_;
-};
 
 // Jobs that run, against an API server in this process; the test plays all other controllers and the kubelet.
 class RunningJobsTest : public testing::ReconcilerFixture {
@@ -171,7 +148,7 @@ class RunningJobsTest : public testing::ReconcilerFixture {
   }
 
   std::string fingerprint_;  // Of the profile; empty: that of the jobs.
-  Wire wire_{server_};
+  kit::LogWire wire_{server_, kube::Error(kube::ErrorCode::kForbidden, "pods/log is forbidden")};
   kube::Client wired_{wire_, nullptr, clock_};
   kube::WorkQueue other_queue_{clock_};
   kube::Informer& jobs_ = Cache<api::ElasticHorovodJob>();
@@ -332,7 +309,7 @@ TEST_F(RunningJobsTest, AProfileThatIsDeletedMeanwhileIsNotMadeAgain) {
 TEST_F(RunningJobsTest, ALogThatMayNotBeReadEndsTheSampleAtOnce) {
   AddProfile();
   AddJob("bert");
-  wire_.are_logs_forbidden = true;
+  wire_.are_logs_refused = true;
   Start();
   Begin(running_, "bert");
 

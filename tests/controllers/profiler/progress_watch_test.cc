@@ -3,9 +3,8 @@
 
 #include <gmock/gmock.h>
 
-#include <atomic>
-
 #include "controllers/cluster/owners.h"
+#include "tests/kit/log_wire.h"
 #include "tests/kit/reconciler_fixture.h"
 
 namespace grus {
@@ -15,28 +14,6 @@ using namespace std::chrono_literals;
 using kube::Json;
 
 constexpr char kJobs[] = "elastichorovodjobs.ai.centauruscloud.io";
-
-// Counts requests for logs and writes, and lets a test refuse logs.
-class Wire final : public kube::Transport {
- public:
-  explicit Wire(kube::Transport& inner) : inner_(inner) {}
-  kube::Result<kube::HttpResponse> Send(const kube::HttpRequest& request, std::stop_token stop) override {
-    if (request.method != "GET") ++writes;
-    return inner_.Send(request, std::move(stop));
-  }
-  kube::Result<kube::StreamResponse> Open(const kube::HttpRequest& request, std::stop_token stop) override {
-    if (request.target.find("/log?") == std::string::npos) return inner_.Open(request, std::move(stop));
-    ++logs;
-    if (are_logs_refused) return kube::Error(kube::ErrorCode::kUnavailable, "the kubelet does not answer");
-    return inner_.Open(request, std::move(stop));
-  }
-
-  std::atomic<bool> are_logs_refused{false};
-  std::atomic<int> writes{0}, logs{0};
-
- private:
-  kube::Transport& inner_;
-};
 
 // Jobs that run, against an API server in this process; the test plays all other controllers and the kubelet.
 class ProgressWatchTest : public testing::ReconcilerFixture {
@@ -100,7 +77,7 @@ class ProgressWatchTest : public testing::ReconcilerFixture {
     return live->status.progress ? *live->status.progress : api::Progress();
   }
 
-  Wire wire_{server_};
+  kit::LogWire wire_{server_, kube::Error(kube::ErrorCode::kUnavailable, "the kubelet does not answer")};
   kube::Client wired_{wire_, nullptr, clock_};
   kube::WorkQueue queue_{clock_};
   kube::Informer& jobs_ = Cache<api::ElasticHorovodJob>();
