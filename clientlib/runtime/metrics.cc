@@ -182,6 +182,12 @@ void Registry::AddGaugeFamily(std::string_view name, std::string_view help, std:
   impl_->FindFamily(Type::kGauge, name, help, std::move(label_names)).read_all = std::move(read);
 }
 
+void Registry::AddCounterFamily(std::string_view name, std::string_view help, std::vector<std::string> label_names,
+                                std::function<Samples()> read) {
+  std::lock_guard lock(impl_->mutex);
+  impl_->FindFamily(Type::kCounter, name, help, std::move(label_names)).read_all = std::move(read);
+}
+
 void Registry::AddCounterFunction(std::string_view name, std::string_view help, std::vector<std::string> label_names,
                                   LabelValues values, std::function<double()> read) {
   impl_->Add(Type::kCounter, name, help, std::move(label_names), std::move(values), std::move(read));

@@ -71,6 +71,9 @@ class Registry {
   using Samples = std::vector<std::pair<LabelValues, double>>;
   void AddGaugeFamily(std::string_view name, std::string_view help, std::vector<std::string> label_names,
                       std::function<Samples()> read);
+  // The same for values that only grow.
+  void AddCounterFamily(std::string_view name, std::string_view help, std::vector<std::string> label_names,
+                        std::function<Samples()> read);
   // AddGaugeFunction() for a value that only grows.
   void AddCounterFunction(std::string_view name, std::string_view help, std::vector<std::string> label_names,
                           LabelValues values, std::function<double()> read);

@@ -120,6 +120,13 @@ TEST(Registry, AFamilyThatIsReadAtEachScrapeShowsWhatIsThereThen) {
   EXPECT_EQ(registry.Text(), "# HELP g g\n# TYPE g gauge\ng{k=\"a\",l=\"x\"} 1\n");
 }
 
+TEST(Registry, ACounterFamilyIsShownAsACounter) {
+  Registry registry;
+  registry.AddCounterFamily("c_total", "c", {"k"}, [] { return Registry::Samples{{{"a"}, 7}}; });
+
+  EXPECT_EQ(registry.Text(), "# HELP c_total c\n# TYPE c_total counter\nc_total{k=\"a\"} 7\n");
+}
+
 TEST(Registry, CellsStayWhereTheyAre) {
   Registry registry;
   Counter& first = registry.GetCounter("x_total", "x", {"i"}, {"0"});

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// grus-node-agent: looks at the GPUs of its node, names the pods of their processes, and serves both to Prometheus.
+#include <malloc.h>
+
+#include <chrono>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "clientlib/base/clock.h"
+#include "clientlib/base/log.h"
+#include "clientlib/client/connection.h"
+#include "clientlib/runtime/http_server.h"
+#include "clientlib/runtime/metrics.h"
+#include "clientlib/runtime/shutdown.h"
+#include "nodeagent/gpu_metrics.h"
+#include "nodeagent/gpu_probe.h"
+#include "nodeagent/node_pods.h"
+#include "nodeagent/nvml.h"
+#include "nodeagent/options.h"
+#include "nodeagent/process_owner.h"
+
+namespace grus {
+namespace {
+
+using kube::HttpServer;
+using kube::Result;
+using kube::Status;
+
+constexpr kube::Duration kLongestLook = std::chrono::minutes(1);  // A driver may hang; a restart may cure that.
+
+kube::HttpReply Health(const GpuProbe& probe, const kube::Clock& clock, kube::TimePoint started) {
+  const std::shared_ptr<const NodeSample> look = probe.newest();
+  if (clock.Now() - (look ? look->at : started) <= kLongestLook) return {.body = "ok\n"};
+  return {.status = 500, .body = "the GPU driver has not answered for a minute\n"};
+}
+
+// Blocks until `stop`.
+Status Run(const AgentOptions& options, const kube::Log& log, const std::stop_token& stop) {
+  const kube::SystemClock clock;
+  Result<std::unique_ptr<kube::Connection>> connection =
+      kube::Connect({.kubeconfig = options.kubeconfig, .user_agent = "grus-node-agent", .log = &log}, clock);
+  if (!connection) return std::move(connection).error();
+  NodePods pods(*(*connection)->client, options.node_name, clock, log);
+  pods.Start();
+
+  NvmlLibrary library;
+  ProcessOwners owners(options.proc, pods);
+  GpuProbe probe(library, owners, clock, log);
+  kube::Registry metrics;
+  kube::AddProcessMetrics(metrics);
+  AddGpuMetrics(metrics, probe, clock);
+  if (options.alnair_names) AddAlnairMetrics(metrics, probe, clock, options.node_name);
+
+  const kube::TimePoint started = clock.Now();
+  const auto scrape = [&](const kube::ServedRequest&) {
+    return kube::HttpReply{200, "text/plain; version=0.0.4; charset=utf-8", metrics.Text()};
+  };
+  const auto health = [&](const kube::ServedRequest&) { return Health(probe, clock, started); };
+  const Result<std::unique_ptr<HttpServer>> server =
+      HttpServer::Start(options.metrics_address, {{"/metrics", scrape}, {"/healthz", health}});
+  if (!server) return server.error();
+  log.Info("starting", {{"node", options.node_name},
+                        {"server", kube::Describe((*connection)->config)},
+                        {"metrics_port", (*server)->port()}});
+  probe.Run(stop);
+  return {};
+}
+
+}  // namespace
+}  // namespace grus
+
+int main(int argc, char** argv) {
+  // An arena for each thread would multiply the memory of a process whose threads mostly wait.
+  mallopt(M_ARENA_MAX, 1);
+  kube::SignalStop signals;  // First: every thread must inherit the blocked signals.
+  const kube::Result<grus::AgentOptions> options = grus::ParseAgentOptions(argc, argv);
+  if (!options) {
+    std::fprintf(stderr, "grus-node-agent: %s\n", options.error().message().c_str());
+    return 2;
+  }
+  if (!options->text_to_print.empty()) {
+    std::fputs(options->text_to_print.c_str(), stdout);
+    return 0;
+  }
+  const kube::Log log;
+  const kube::Status ran = grus::Run(*options, log, signals.token());
+  if (!ran) {
+    log.Error("grus-node-agent stops", {{"error", ran.error().message()}});
+    return 1;
+  }
+  log.Info("stopped");
+  return 0;
+}

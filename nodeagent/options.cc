@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nodeagent/options.h"
+
+#include <boost/program_options.hpp>
+#include <sstream>
+
+namespace grus {
+namespace {
+
+namespace po = boost::program_options;
+using kube::Error;
+using kube::ErrorCode;
+
+po::options_description Describe(AgentOptions& options) {
+  po::options_description description(
+      "grus-node-agent looks at the GPUs of one node once a second, finds the pods of the processes on them, and "
+      "serves\n"
+      "both to Prometheus. It must run in the PID namespace of the node (hostPID).\n\n"
+      "Usage: grus-node-agent --node-name NODE [options]\n\nOptions",
+      100);
+  auto add = description.add_options();
+  const auto text = [](std::string& value, const char* name) { return po::value(&value)->value_name(name); };
+  add("node-name", text(options.node_name, "NODE"), "Name of this node; its pods are watched.");
+  add("metrics-bind-address", text(options.metrics_address, "ADDRESS")->default_value(options.metrics_address),
+      "Address of /metrics and /healthz: host:port or :port.");
+  add("alnair-names", po::value(&options.alnair_names)->value_name("BOOL")->implicit_value(true, "true"),
+      "Also serve alnair_gpu_util and alnair_gpu_mem_util, as the original Alnair does (default: false).");
+  add("proc", text(options.proc, "FOLDER")->default_value(options.proc), "Where the node's /proc is mounted.");
+  add("kubeconfig", text(options.kubeconfig, "FILE"),
+      "Kubeconfig file. If not set: the pod's service account when running in a cluster, else $KUBECONFIG, else "
+      "~/.kube/config.");
+  add("help,h", "Print this text and exit.");
+  return description;
+}
+
+Error Bad(const std::string& option, const std::string& value, const std::string& allowed) {
+  return Error(ErrorCode::kInvalidArgument, "--" + option + " \"" + value + "\": expected " + allowed);
+}
+
+}  // namespace
+
+kube::Result<AgentOptions> ParseAgentOptions(int argc, const char* const* argv) {
+  AgentOptions options;
+  const po::options_description description = Describe(options);
+  po::variables_map values;
+  try {
+    po::store(po::command_line_parser(argc, argv).options(description).positional({}).run(), values);
+    po::notify(values);
+  } catch (const po::error& e) {
+    return Error(ErrorCode::kInvalidArgument, std::string(e.what()) + "; see grus-node-agent --help");
+  }
+  if (values.count("help") > 0) {
+    std::ostringstream text;
+    text << description;
+    options.text_to_print = text.str();
+    return options;
+  }
+  // The name becomes a field selector, in which commas and equals signs have a meaning.
+  constexpr const char* kNameCharacters = "abcdefghijklmnopqrstuvwxyz0123456789-.";
+  if (options.node_name.empty() || options.node_name.find_first_not_of(kNameCharacters) != std::string::npos) {
+    return Bad("node-name", options.node_name, "the name of this node, as in kubectl get nodes");
+  }
+  if (!options.proc.starts_with('/')) return Bad("proc", options.proc, "an absolute path such as /proc");
+  if (options.metrics_address.empty()) return Bad("metrics-bind-address", "", "an address such as :8080");
+  return options;
+}
+
+}  // namespace grus

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line of grus-node-agent.
+#pragma once
+
+#include <string>
+
+#include "clientlib/base/result.h"
+
+namespace grus {
+
+struct AgentOptions {
+  std::string node_name;
+  std::string metrics_address = ":8080";
+  bool alnair_names = false;
+  std::string proc = "/proc";
+  std::string kubeconfig;
+
+  std::string text_to_print;  // --help: print this and exit 0.
+};
+
+// Errors (kInvalidArgument) name the option, its value and what is allowed.
+kube::Result<AgentOptions> ParseAgentOptions(int argc, const char* const* argv);
+
+}  // namespace grus

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nodeagent/options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace grus {
+namespace {
+
+using ::testing::HasSubstr;
+
+kube::Result<AgentOptions> Parse(std::vector<const char*> arguments) {
+  arguments.insert(arguments.begin(), "grus-node-agent");
+  return ParseAgentOptions(static_cast<int>(arguments.size()), arguments.data());
+}
+
+TEST(AgentOptions, ANodeNameIsEnough) {
+  const auto options = Parse({"--node-name", "gpu-1.example.com"});
+
+  ASSERT_TRUE(options.ok());
+  EXPECT_EQ(options->node_name, "gpu-1.example.com");
+  EXPECT_EQ(options->metrics_address, ":8080");
+  EXPECT_EQ(options->proc, "/proc");
+  EXPECT_FALSE(options->alnair_names);
+}
+
+TEST(AgentOptions, ASwitchMayBeSaidAsComponentsOfKubernetesSayIt) {
+  EXPECT_TRUE(Parse({"--node-name=a", "--alnair-names"})->alnair_names);
+  EXPECT_FALSE(Parse({"--node-name=a", "--alnair-names=false"})->alnair_names);
+}
+
+TEST(AgentOptions, AWrongValueNamesTheOptionTheValueAndWhatIsAllowed) {
+  struct Case {
+    std::vector<const char*> arguments;
+    const char* want;
+  };
+  const Case cases[] = {
+      {{}, "--node-name \"\": expected the name of this node"},
+      {{"--node-name", "a,b=c"}, "--node-name \"a,b=c\": expected the name of this node"},
+      {{"--node-name=a", "--proc", "proc"}, "--proc \"proc\": expected an absolute path"},
+      {{"--node-name=a", "--metrics-bind-address", ""}, "--metrics-bind-address"},
+      {{"--no-such-option"}, "see grus-node-agent --help"},
+      {{"stray"}, "see grus-node-agent --help"},
+  };
+  for (const Case& c : cases) {
+    const auto options = Parse(c.arguments);
+    ASSERT_FALSE(options.ok()) << c.want;
+    EXPECT_EQ(options.error().code(), kube::ErrorCode::kInvalidArgument);
+    EXPECT_THAT(options.error().message(), HasSubstr(c.want));
+  }
+}
+
+TEST(AgentOptions, HelpNamesEachOption) {
+  const std::string text = Parse({"--help"})->text_to_print;
+  for (const char* name : {"--node-name", "--metrics-bind-address", "--alnair-names", "--proc", "--kubeconfig"}) {
+    EXPECT_THAT(text, HasSubstr(name));
+  }
+}
+
+}  // namespace
+}  // namespace grus
