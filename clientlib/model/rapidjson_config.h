@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How RapidJSON is compiled here. Included before any of its headers, in json_tokens.cc and json_writer.cc
-// only.
+// How RapidJSON is compiled here. Included before any of its headers, which few files include:
+// tests/style/fences.txt.
 #pragma once
 
 #include <stdexcept>

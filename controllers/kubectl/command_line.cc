@@ -12,6 +12,8 @@
 
 #include "clientlib/base/printable.h"
 #include "clientlib/client/connection.h"
+#include "controllers/kubectl/live_objects.h"
+#include "controllers/kubectl/top.h"
 #include "controllers/kubectl/trial_export.h"
 #include "controllers/kubectl/trial_fit.h"
 #include "controllers/kubectl/trial_plot.h"
@@ -46,6 +48,10 @@ constexpr const char* kUngateUsage =
     "kubectl grus ungate [-n NAMESPACE | -A] [--yes]\n"
     "    lifts the gates of pods that wait for a grus that is not running, even if their gangs are incomplete.\n"
     "    Without --yes it lists these pods and changes nothing.\n";
+
+constexpr const char* kTopUsage =
+    "kubectl grus top [-n NAMESPACE | -A] [--ended]\n"
+    "    lists what the jobs that run use of their GPUs, those first whose GPUs idle most.\n";
 
 int SayWrongUse(std::ostream& error, const std::string& what) {
   error << "kubectl grus: " << kube::Printable(what) << "; see kubectl grus --help\n";
@@ -110,27 +116,13 @@ bool HasEmptyName(const po::variables_map& values) {
 // `T` is TrialJob or WorkloadProfile; of the latter the namespace does not count.
 template <typename T>
 kube::Result<std::shared_ptr<T>> ReadLive(const po::variables_map& values, const std::string& name) {
-  const kube::Kind& kind = kube::KindOf<T>();
-  const std::string kind_name(kind.kind);
   kube::SystemClock clock;
   const auto connection = ConnectBy(values, clock);
   if (!connection) return connection.error();
   kube::ObjectKey key{"", name};
-  if (kind.is_namespaced) key.ns = TextOf(values, "namespace");
-  if (kind.is_namespaced && key.ns.empty()) key.ns = (*connection)->config.default_namespace;
-  auto object = (*connection)->client->Get<T>(key);
-  if (object) return object;
-  if (object.error().code() != kube::ErrorCode::kNotFound) {
-    return std::move(object).error().with("get " + kind_name + " " + key.ToString());
-  }
-  // An API server that knows the kind answers with a Status that has a reason.
-  if (object.error().reason().empty()) {
-    return kube::Error(kube::ErrorCode::kNotFound,
-                       "the cluster has no " + kind_name + "s: the CRDs of grus are not installed");
-  }
-  return kube::Error(kube::ErrorCode::kNotFound, kind_name + " " + key.ToString() + " does not exist; kubectl get " +
-                                                     std::string(kind.plural) + (kind.is_namespaced ? " -A" : "") +
-                                                     " lists all");
+  if (kube::KindOf<T>().is_namespaced) key.ns = TextOf(values, "namespace");
+  if (kube::KindOf<T>().is_namespaced && key.ns.empty()) key.ns = (*connection)->config.default_namespace;
+  return GetLive<T>(*(*connection)->client, key);
 }
 
 struct MeasuredObject {
@@ -291,22 +283,53 @@ po::options_description PlotOptionsDescription() {
   return description;
 }
 
-int Ungate(const po::variables_map& values, std::ostream& out, std::ostream& error) {
+// Of --namespace and --all-namespaces; empty: all of them. Nullopt: both are given.
+std::optional<std::string> NamespaceIn(const po::variables_map& values, const std::string& default_namespace) {
   const bool is_everywhere = values["all-namespaces"].as<bool>();
   std::string ns = TextOf(values, "namespace");
-  if (is_everywhere && !ns.empty()) return SayWrongUse(error, "ungate takes --namespace or --all-namespaces, not both");
+  if (is_everywhere && !ns.empty()) return std::nullopt;
+  return is_everywhere || !ns.empty() ? ns : default_namespace;
+}
+constexpr const char* kNotBoth = "give --namespace or --all-namespaces, not both";
+
+void AddNamespaceOptions(po::options_description& description, const char* what) {
+  AddConnectOptions(description, "Namespace. Default: the context's.");
+  description.add_options()("all-namespaces,A", po::bool_switch(), what);
+}
+
+int Top(const po::variables_map& values, std::ostream& out, std::ostream& error) {
+  if (!NamespaceIn(values, "")) return SayWrongUse(error, kNotBoth);
   kube::SystemClock clock;
   const auto connection = ConnectBy(values, clock);
   if (!connection) return SayFailed(error, connection.error());
-  if (!is_everywhere && ns.empty()) ns = (*connection)->config.default_namespace;
+  const std::string ns = *NamespaceIn(values, (*connection)->config.default_namespace);
+  const auto profiles = ListLive<api::WorkloadProfile>(*(*connection)->client, "");
+  if (!profiles) return SayFailed(error, profiles.error());
+  const auto jobs = ListLive<api::ElasticHorovodJob>(*(*connection)->client, ns);
+  if (!jobs) return SayFailed(error, jobs.error());
+  return Finish(out, error, TopText(*profiles, *jobs, {ns, values["ended"].as<bool>()}));
+}
+
+po::options_description TopOptionsDescription() {
+  po::options_description description("Options", 100);
+  AddNamespaceOptions(description, "The jobs of all namespaces.");
+  description.add_options()("ended", po::bool_switch(), "Also runs that are over.");
+  return description;
+}
+
+int Ungate(const po::variables_map& values, std::ostream& out, std::ostream& error) {
+  if (!NamespaceIn(values, "")) return SayWrongUse(error, kNotBoth);
+  kube::SystemClock clock;
+  const auto connection = ConnectBy(values, clock);
+  if (!connection) return SayFailed(error, connection.error());
+  const std::string ns = *NamespaceIn(values, (*connection)->config.default_namespace);
   return UngatePods(*(*connection)->client, ns, values["yes"].as<bool>(), out, error);
 }
 
 po::options_description UngateOptionsDescription() {
   po::options_description description("Options", 100);
-  AddConnectOptions(description, "Namespace of the pods. Default: the context's.");
-  description.add_options()("all-namespaces,A", po::bool_switch(), "The pods of all namespaces.")(
-      "yes", po::bool_switch(), "Lift the gates.");
+  AddNamespaceOptions(description, "The pods of all namespaces.");
+  description.add_options()("yes", po::bool_switch(), "Lift the gates.");
   return description;
 }
 
@@ -320,7 +343,8 @@ struct Command {
 }  // namespace
 
 int RunCommand(int argc, const char* const* argv, std::ostream& out, std::ostream& error) {
-  const Command commands[] = {{{"trial", "export"}, kExportUsage, ExportOptionsDescription(), TrialExport},
+  const Command commands[] = {{{"top"}, kTopUsage, TopOptionsDescription(), Top},
+                              {{"trial", "export"}, kExportUsage, ExportOptionsDescription(), TrialExport},
                               {{"trial", "fit"}, kFitUsage, FitOptionsDescription(), TrialFit},
                               {{"trial", "plot"}, kPlotUsage, PlotOptionsDescription(), TrialPlot},
                               {{"trial", "read"}, kReadUsage, ReadOptionsDescription(), TrialRead},
@@ -347,7 +371,7 @@ int RunCommand(int argc, const char* const* argv, std::ostream& out, std::ostrea
   po::options_description all;
   all.add(command->options).add_options()("name", po::value<std::vector<std::string>>());
   po::positional_options_description positional;
-  if (command->run != Ungate) positional.add("name", -1);
+  if (command->run != Ungate && command->run != Top) positional.add("name", -1);
   po::variables_map values;
   try {
     po::store(po::command_line_parser(

@@ -16,6 +16,7 @@
 #include "controllers/profile/profile_keeper.h"
 #include "controllers/profile/running_jobs.h"
 #include "controllers/profiler/progress_watch.h"
+#include "controllers/profiler/usage_watch.h"
 #include "controllers/trial/trial_reconciler.h"
 
 namespace grus {
@@ -68,6 +69,18 @@ struct Shared {
   }
 };
 
+// WorkloadProfiles, for all who write them.
+struct Profiles {
+  explicit Profiles(const Shared& with)
+      : store(with.client, *with.profiles, with.clock, with.options.profile_trust),
+        keeper(*with.profiles, store, with.clock, std::chrono::hours(24 * with.options.profile_days)) {
+    keeper.FeedQueue(with.Run(keeper, "workloadprofile", 1));
+  }
+
+  ProfileStore store;
+  ProfileKeeper keeper;
+};
+
 // ElasticHorovodJobs and what belongs to them.
 struct ElasticController {
   explicit ElasticController(const Shared& with)
@@ -97,28 +110,23 @@ struct ElasticController {
   ElasticReconciler reconciler;
 };
 
-// TrialJobs and the jobs of their trials; WorkloadProfiles, and the running jobs that are compared with them.
+// TrialJobs and the jobs of their trials; the running jobs that are compared with their profiles.
 struct TrialController {
-  explicit TrialController(const Shared& with)
-      : store(with.client, *with.profiles, with.clock, with.options.profile_trust),
-        prometheus(with.clock, with.options.prometheus_servers),
+  TrialController(const Shared& with, ProfileStore& store)
+      : prometheus(with.clock, with.options.prometheus_servers),
         reconciler(with.client,
                    {with.manager.AddInformer(KindOf<api::TrialJob>(), Everything(with.options)), *with.jobs, with.pods,
                     with.nodes, with.groups},
                    with.account, store, prometheus, with.events, with.clock, with.log),
         running(with.client, {*with.jobs, with.pods, with.nodes, *with.profiles}, store, with.events, with.clock,
-                with.log),
-        keeper(*with.profiles, store, with.clock, std::chrono::hours(24 * with.options.profile_days)) {
+                with.log) {
     reconciler.FeedQueue(with.Run(reconciler, "trialjob", with.options.reconcile_threads));
     running.FeedQueue(with.Run(running, "running-jobs", 1));
-    keeper.FeedQueue(with.Run(keeper, "workloadprofile", 1));
   }
 
-  ProfileStore store;
   Prometheus prometheus;
   TrialReconciler reconciler;
   RunningJobs running;
-  ProfileKeeper keeper;
 };
 
 // How far the trainings of ElasticHorovodJobs are.
@@ -129,6 +137,19 @@ struct ProfilerController {
   }
 
   ProgressWatch progress;
+};
+
+// What jobs use.
+struct UsageController {
+  UsageController(const Shared& with, ProfileStore& store)
+      : prometheus(with.clock, {with.options.usage_prometheus}),
+        watch(with.client, {*with.jobs, with.pods, with.nodes, *with.profiles}, store, prometheus,
+              with.options.usage_prometheus, with.clock, with.log) {
+    watch.FeedQueue(with.Run(watch, "usage", 2));
+  }
+
+  Prometheus prometheus;
+  UsageWatch watch;
 };
 
 // GpuQueues and NodePools. Where their CRDs are not installed yet, there are none.
@@ -264,16 +285,20 @@ struct App::Impl {
       shared.far_pods = &far;
     }
     const bool has_trials = options.Runs("trial"), has_jobs = options.Runs("elastic");
-    if (has_jobs || has_trials) {
+    if (has_jobs || has_trials || options.RecordsUsage()) {
       shared.jobs = &manager.AddInformer(KindOf<api::ElasticHorovodJob>(), Everything(options));
     }
     // The first to be asked before planning: the account must know the queues when others say what they began.
     if (options.Runs("queues")) queues.emplace(shared, metrics);
     if (options.Runs("gang")) AddGangs(shared, metrics);
-    if (has_trials) shared.profiles = &manager.AddInformer(KindOf<api::WorkloadProfile>());
+    if (has_trials || options.RecordsUsage()) {
+      shared.profiles = &manager.AddInformer(KindOf<api::WorkloadProfile>());
+      profiles.emplace(shared);
+    }
     if (has_jobs) elastic.emplace(shared);
-    if (has_trials) trials.emplace(shared);
+    if (has_trials) trials.emplace(shared, profiles->store);
     if (has_jobs && options.Runs("profiler")) profiler.emplace(shared);
+    if (options.RecordsUsage()) usage.emplace(shared, profiles->store);
   }
 
   void AddGangs(Shared& shared, kube::Registry& metrics) {
@@ -301,8 +326,10 @@ struct App::Impl {
   ClusterAccount account;
   std::optional<QueueController> queues;
   std::optional<ElasticController> elastic;
+  std::optional<Profiles> profiles;
   std::optional<TrialController> trials;
   std::optional<ProfilerController> profiler;
+  std::optional<UsageController> usage;
   std::optional<PeerLeases> peers;
   std::optional<ProbeController> probe;
   std::optional<GangController> gangs, legacy_gangs;
@@ -312,6 +339,7 @@ std::vector<const kube::Kind*> App::Kinds(const Options& options) {
   std::vector<const kube::Kind*> kinds;
   if (options.Runs("elastic") || options.Runs("trial")) kinds.push_back(&KindOf<api::ElasticHorovodJob>());
   if (options.Runs("trial")) kinds.insert(kinds.end(), {&KindOf<api::TrialJob>(), &KindOf<api::WorkloadProfile>()});
+  if (options.RecordsUsage() && !options.Runs("trial")) kinds.push_back(&KindOf<api::WorkloadProfile>());
   if (options.Runs("gang")) kinds.push_back(&KindOf<api::PodGroup>());
   return kinds;
 }

@@ -138,6 +138,15 @@ std::vector<Right> NeededRights(const Options& options) {
       add({verb, "", "pods", "", "", "GPUs held in other namespaces"});
     }
   }
+  if (options.RecordsUsage()) {
+    for (const std::string_view verb : {"get", "list", "watch", "create", "patch", "delete"}) {
+      add({verb, kGrus, "workloadprofiles", "", "", "profiles"});
+    }
+    add({"patch", kGrus, "workloadprofiles/status", "", "", "profiles"});
+    for (const std::string& ns : NamespacesOf(Where::kManaged, options)) {
+      add({"get", "apps", "replicasets", ns, "", "whose pods use GPUs"});
+    }
+  }
   if (options.ssh_network_policies && options.Runs("elastic")) {
     for (const std::string& ns : NamespacesOf(Where::kManaged, options)) {
       add({"create", "networking.k8s.io", "networkpolicies", ns, "", "who reaches ssh servers"});

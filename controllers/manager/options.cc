@@ -111,6 +111,9 @@ po::options_description Describe(Options& options, Texts& texts) {
   add("prometheus-servers", text(texts.prometheus, "LIST"),
       "Servers that TrialJobs may name as their source of measurements, separated by commas, as "
       "http://prometheus.monitoring:9090 (default: none).");
+  add("usage-prometheus", text(options.usage_prometheus, "URL"),
+      "The Prometheus that says what jobs use of their GPUs and nodes, for the profiler to record (default: none, and "
+      "nothing is recorded).");
   add("log-level", preset(texts.level, "LEVEL"), "debug, info, warn or error.");
   add("log-format", preset(texts.format, "FORMAT"), "text or json.");
   add("check", po::bool_switch(&options.check),
@@ -159,6 +162,9 @@ kube::Status Check(const Texts& texts, Options& options) {
   options.prometheus_servers = SplitList(texts.prometheus);
   for (const std::string& server : options.prometheus_servers) {
     if (!kube::ParseServerUrl(server)) return Bad("prometheus-servers", server, "URLs such as http://prometheus:9090");
+  }
+  if (!options.usage_prometheus.empty() && !kube::ParseServerUrl(options.usage_prometheus)) {
+    return Bad("usage-prometheus", options.usage_prometheus, "a URL such as http://prometheus:9090");
   }
   const auto level = IndexIn(kLevels, texts.level);
   if (!level) return Bad("log-level", texts.level, "debug, info, warn or error");

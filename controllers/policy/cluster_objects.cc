@@ -2,7 +2,8 @@
 #include "controllers/policy/cluster_objects.h"
 
 #include <algorithm>
-#include <map>
+
+#include "controllers/policy/pod_needs.h"
 
 namespace grus {
 namespace {
@@ -11,31 +12,14 @@ namespace {
 // what was added can be taken off again.
 constexpr std::int64_t kMostOfOne = std::int64_t{1} << 50;
 
-std::int64_t Amount(std::int64_t stated) { return std::clamp(stated, -kMostOfOne, kMostOfOne); }
-
-std::int64_t AmountOf(std::string_view name, const kube::Quantity& quantity) {
-  return Amount(name == "cpu" ? quantity.MilliValue() : quantity.Value());
-}
-
-void SetAmount(Resources& resources, std::string_view name, std::int64_t amount) {
+void Set(Resources& resources, std::string_view name, const kube::Quantity& quantity) {
+  const std::int64_t stated = name == "cpu" ? quantity.MilliValue() : quantity.Value();
+  const std::int64_t amount = std::clamp(stated, -kMostOfOne, kMostOfOne);
   if (name == "cpu") resources.milli_cpu = amount;
   else if (name == "memory") resources.memory_bytes = amount;
   else if (name == "pods") resources.pods = amount;
   else resources.AddExtended(name, amount - resources.Extended(name));  // GPUs, hugepages and others.
 }
-
-void Set(Resources& resources, std::string_view name, const kube::Quantity& quantity) {
-  SetAmount(resources, name, AmountOf(name, quantity));
-}
-
-// What a pod needs of one resource: it may have thousands of containers and of resources, so each entry counts once.
-struct Need {
-  std::int64_t running = 0;   // Of the containers.
-  std::int64_t sidecars = 0;  // Of those so far.
-  std::int64_t peak = 0;      // Of an init container beside the sidecars before it.
-};
-
-std::int64_t Plus(std::int64_t a, std::int64_t b) { return std::clamp(a + b, -1024 * kMostOfOne, 1024 * kMostOfOne); }
 
 Resources FromList(const kube::ResourceList& list) {
   Resources resources;
@@ -73,28 +57,8 @@ void KeepFirst(std::vector<T>& terms) {
 }  // namespace
 
 Resources RequestOf(const kube::Pod& pod) {
-  std::map<std::string_view, Need> needs;
-  for (const kube::Container& container : pod.spec.containers) {
-    for (const auto& [name, quantity] : container.resources.requests) {
-      Need& need = needs[name];
-      need.running = Plus(need.running, AmountOf(name, quantity));
-    }
-  }
-  // As the scheduler counts (KEP-753): one that runs to its end needs its request beside the sidecars before it.
-  for (const kube::Container& container : pod.spec.init_containers) {
-    const bool stays = container.restart_policy == "Always";
-    for (const auto& [name, quantity] : container.resources.requests) {
-      Need& need = needs[name];
-      const std::int64_t beside = Plus(need.sidecars, AmountOf(name, quantity));
-      need.peak = std::max(need.peak, beside);
-      if (stays) need.sidecars = beside;
-    }
-  }
   Resources request;
-  for (const auto& [name, need] : needs) {
-    const std::int64_t sum = Plus(need.running, need.sidecars);
-    SetAmount(request, name, need.peak > 0 ? std::max(sum, need.peak) : sum);
-  }
+  for (const auto& [name, need] : PodNeeds(pod.spec, &kube::ResourceRequirements::requests)) Set(request, name, need);
   if (pod.spec.resources) TakeOfPod(pod.spec.resources->requests, request);
   request += FromList(pod.spec.overhead);
   request.pods = 1;

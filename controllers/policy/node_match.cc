@@ -12,12 +12,18 @@ bool IsTolerated(const kube::Taint& taint, const PodShape& shape) {
          std::ranges::any_of(shape.tolerations, [&](const auto& toleration) { return Tolerates(toleration, taint); });
 }
 
+bool Closes(const kube::Taint& taint) {
+  return std::string_view(taint.key).starts_with("node.kubernetes.io/") && taint.effect != "PreferNoSchedule";
+}
+
 }  // namespace
 
-bool IsClosed(const NodeState& node) {
-  return node.is_cordoned || std::ranges::any_of(node.taints, [](const kube::Taint& taint) {
-           return std::string_view(taint.key).starts_with("node.kubernetes.io/") && taint.effect != "PreferNoSchedule";
-         });
+bool IsClosed(const NodeState& node) { return node.is_cordoned || std::ranges::any_of(node.taints, Closes); }
+
+NodeState Opened(NodeState node) {
+  node.is_cordoned = false;
+  std::erase_if(node.taints, Closes);
+  return node;
 }
 
 bool IsSelected(const NodeState& node, const PodShape& shape) {

@@ -25,8 +25,12 @@ struct NodeState {
 // it may still come. Resources do not count.
 bool Accepts(const NodeState& node, const PodShape& shape);
 
-// Pods that come find it closed: what nobody holds there now is of no use.
+// Pods that come find it closed, by a cordon or by a taint that Kubernetes itself sets (not ready, out of disk): what
+// nobody holds there now is of no use.
 bool IsClosed(const NodeState& node);
+
+// The node without what closes it.
+NodeState Opened(NodeState node);
 
 // The part of Accepts() that decides which nodes count for topology spread: selector and affinity only.
 bool IsSelected(const NodeState& node, const PodShape& shape);

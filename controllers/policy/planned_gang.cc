@@ -96,11 +96,7 @@ std::vector<std::string> ClosedNodes(const PlannedGang& gang, const ClusterLedge
   for (NodeId id = 0; id < ledger.node_limit(); ++id) {
     const LedgerNode* node = ledger.NodeAt(id);
     if (node == nullptr || !node->is_known || !IsClosed(node->state)) continue;
-    NodeState open = node->state;
-    open.is_cordoned = false;
-    std::erase_if(open.taints, [](const kube::Taint& taint) {
-      return std::string_view(taint.key).starts_with("node.kubernetes.io/");
-    });
+    const NodeState open = Opened(node->state);
     int copies = 0;
     for (const ShapePtr& shape : shapes) {
       if (!Accepts(open, *shape) || Accepts(node->state, *shape)) continue;

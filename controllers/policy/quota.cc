@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 
+#include "controllers/policy/pod_needs.h"
 #include "controllers/policy/resources.h"
 
 namespace grus {
@@ -36,34 +37,11 @@ bool IsAboutPods(std::string_view name) {
 
 using Amounts = decltype(QuotaPod::usage);
 
-// `more`: Amounts, or a ResourceList.
-template <typename List>
-void Add(Amounts& sum, const List& more) {
-  for (const auto& [name, amount] : more) {
-    Quantity& had = sum[std::string(name)];
-    had = had + amount;
-  }
-}
-
-using Part = ResourceList kube::ResourceRequirements::*;  // Requests or limits.
-
 bool CountsOfPod(std::string_view name) { return name == "cpu" || name == "memory" || name.starts_with(kHugePages); }
 
-// What a pod needs. Init containers run before the others, except for sidecars (KEP-753).
-Amounts SumOf(const kube::PodSpec& spec, Part part) {
-  Amounts sum, staying, peaks;  // Peaks: the highest of each, over the init containers.
-  for (const kube::Container& container : spec.containers) Add(sum, container.resources.*part);
-  for (const kube::Container& container : spec.init_containers) {
-    const bool stays = container.restart_policy == "Always";
-    for (const auto& [name, amount] : container.resources.*part) {
-      Quantity& beside = staying[std::string(name)];
-      Quantity& peak = peaks[std::string(name)];
-      peak = std::max(peak, beside + amount);
-      if (stays) beside = beside + amount;
-    }
-  }
-  Add(sum, staying);
-  for (const auto& [name, amount] : peaks) sum[name] = std::max(sum[name], amount);
+Amounts SumOf(const kube::PodSpec& spec, ResourceList kube::ResourceRequirements::*part) {
+  Amounts sum;
+  for (const auto& [name, amount] : PodNeeds(spec, part)) sum.emplace_hint(sum.end(), name, amount);
   if (spec.resources) {
     for (const auto& [name, amount] : *spec.resources.*part) {
       if (CountsOfPod(name)) sum[std::string(name)] = amount;
@@ -76,7 +54,10 @@ Amounts UsageOf(const kube::PodSpec& spec) {
   Amounts usage = {{"pods", 1}, {"count/pods", 1}};
   Amounts requests = SumOf(spec, &kube::ResourceRequirements::requests);
   Amounts limits = SumOf(spec, &kube::ResourceRequirements::limits);
-  Add(requests, spec.overhead);
+  for (const auto& [name, amount] : spec.overhead) {
+    Quantity& request = requests[std::string(name)];
+    request = request + amount;
+  }
   for (auto& [name, amount] : limits) {
     const Quantity* overhead = FindResource(spec.overhead, name);
     if (overhead && !amount.is_zero()) amount = amount + *overhead;

@@ -35,7 +35,7 @@ kube::Result<kube::Action> ProfileKeeper::Reconcile(const kube::ObjectKey& key, 
     return kube::Action::AwaitChange();
   }
   if (unused_ == unused_.zero() || !IsMadeByGrus(*profile)) return kube::Action::AwaitChange();
-  const kube::Duration left = LastMeasured(*profile).value + unused_ - clock_.WallNow();
+  const kube::Duration left = LastUsed(*profile).value + unused_ - clock_.WallNow();
   if (left > kube::Duration::zero()) return kube::Action::After(std::min(left, kLookEvery));
   const kube::Status deleted = store_.Delete(*profile, std::move(stop));
   if (!deleted) return deleted.error();

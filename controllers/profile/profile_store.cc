@@ -9,6 +9,7 @@
 #include "controllers/cluster/owners.h"
 #include "controllers/policy/profile_drift.h"
 #include "controllers/profile/profile_status.h"
+#include "controllers/telemetry/run_usage.h"
 
 namespace grus {
 namespace {
@@ -19,9 +20,10 @@ using kube::ErrorCode;
 using kube::Json;
 using kube::KindOf;
 
-Json PointsJson(const std::vector<ProfilePoint>& points) {
+template <typename T>
+Json ListOf(const std::vector<T>& items) {
   Json list = Json::MakeArray();
-  for (const ProfilePoint& point : points) list.Append(kube::ToJson(point));
+  for (const T& item : items) list.Append(kube::ToJson(item));
   return list;
 }
 
@@ -76,7 +78,7 @@ KnownSpeeds ProfileStore::Find(const std::string& fingerprint, std::chrono::seco
 }
 
 kube::Status ProfileStore::Save(const NewSpeeds& speeds, std::stop_token stop) {
-  if (speeds.points.empty()) return {};
+  if (speeds.points.empty() && speeds.runs.empty()) return {};
   if (kube::Status plausible = CheckPlausible(speeds.points, speeds.unit); !plausible) return plausible;
   kube::Status saved = Write(
       speeds.fingerprint, [&] { return TrySave(speeds, stop); }, stop);
@@ -108,7 +110,12 @@ kube::Status ProfileStore::TrySave(const NewSpeeds& speeds, std::stop_token stop
   if (!found && found.error().code() != ErrorCode::kNotFound) return std::move(found).error();
   if (!found) {
     if (kube::Status made = MakeRoom(speeds.workload.ns, stop); !made) return made;
-    api::WorkloadProfileSpec spec{speeds.fingerprint, speeds.workload, speeds.unit, MergePoints({}, speeds.points)};
+    const api::WorkloadProfileSpec spec{.fingerprint = speeds.fingerprint,
+                                        .workload = speeds.workload,
+                                        .throughput_unit = speeds.unit,
+                                        .points = MergePoints({}, speeds.points),
+                                        .runs = speeds.runs,
+                                        .features = FeaturesOf(speeds.runs)};
     Json labels = Json::MakeObject({{kManagedByLabel, kManagedBy}});
     const Json object =
         Json::MakeObject({{"apiVersion", kind.ApiVersion()},
@@ -121,12 +128,13 @@ kube::Status ProfileStore::TrySave(const NewSpeeds& speeds, std::stop_token stop
   }
   const Profile profile = *std::move(found);
   if (profile->metadata.is_being_deleted()) return kube::Error(ErrorCode::kConflict, "it is being deleted");
-  if (profile->spec.throughput_unit != speeds.unit && !IsWithoutUnit(profile->spec)) {
+  const bool is_other_unit = !speeds.points.empty() && profile->spec.throughput_unit != speeds.unit;
+  if (is_other_unit && !IsWithoutUnit(profile->spec)) {
     return kube::Error(ErrorCode::kInvalidArgument, "it counts in " + UnitName(profile->spec.throughput_unit) +
                                                         ", these measurements in " + UnitName(speeds.unit) +
                                                         "; delete the profile if its unit is wrong");
   }
-  const kube::Result<Profile> written = WritePoints(profile, speeds.points, speeds.unit, stop);
+  const kube::Result<Profile> written = WriteNew(profile, speeds, stop);
   if (!written) return written.error();
   return WriteStatus(**written, (*written)->status.drift, stop);
 }
@@ -146,22 +154,34 @@ kube::Status ProfileStore::TryEdit(const std::string& name, const Editor& edit, 
   if (profile->metadata.is_being_deleted()) return {};
   const ProfileEdit wanted = edit(*profile);
   if (auto plausible = CheckPlausible(wanted.points, profile->spec.throughput_unit); !plausible) return plausible;
-  const kube::Result<Profile> written = WritePoints(profile, wanted.points, profile->spec.throughput_unit, stop);
+  NewSpeeds added;
+  added.unit = profile->spec.throughput_unit;
+  added.points = wanted.points;
+  const kube::Result<Profile> written = WriteNew(profile, added, stop);
   if (!written) return written.error();
   return WriteStatus(**written, wanted.drift, stop);
 }
 
-kube::Result<ProfileStore::Profile> ProfileStore::WritePoints(const Profile& profile,
-                                                              const std::vector<ProfilePoint>& added,
-                                                              api::ThroughputUnit unit, std::stop_token stop) {
-  const std::vector<ProfilePoint> points = MergePoints(profile->spec.points, added);
-  if (points == profile->spec.points) return profile;
+kube::Result<ProfileStore::Profile> ProfileStore::WriteNew(const Profile& profile, const NewSpeeds& added,
+                                                           std::stop_token stop) {
+  const std::vector<ProfilePoint> points = MergePoints(profile->spec.points, added.points);
+  std::vector<api::WorkloadRun> runs = profile->spec.runs;
+  for (const api::WorkloadRun& run : added.runs) runs = MergeRun(std::move(runs), run);
+  Json spec = Json::MakeObject();
+  if (points != profile->spec.points) {
+    spec["points"] = ListOf(points);
+    if (IsWithoutUnit(profile->spec)) spec["throughputUnit"] = UnitName(added.unit);
+  }
+  if (runs != profile->spec.runs) {
+    spec["runs"] = ListOf(runs);
+    spec["features"] = ListOf(FeaturesOf(runs));
+  }
+  if (spec.AsObject()->empty()) return profile;
   Json patch = Json::MakeObject();
   // Refused with kConflict if the profile has changed since it was read, or was deleted and created again.
   patch["metadata"] =
       Json::MakeObject({{"resourceVersion", profile->metadata.resource_version}, {"uid", profile->metadata.uid}});
-  patch["spec"]["points"] = PointsJson(points);
-  if (IsWithoutUnit(profile->spec)) patch["spec"]["throughputUnit"] = UnitName(unit);
+  patch["spec"] = std::move(spec);
   auto written =
       client_.Patch(KindOf<WorkloadProfile>(), profile->metadata.Key(), kube::PatchType::kMerge, patch, {}, stop);
   if (!written) return Retried(written.error());
@@ -182,12 +202,16 @@ kube::Status ProfileStore::WriteStatus(const WorkloadProfile& profile, const std
 
 kube::Status ProfileStore::MakeRoom(const std::string& ns, std::stop_token stop) {
   const auto all = profiles_.List<WorkloadProfile>();
-  std::vector<Profile> theirs;
+  std::vector<Profile> theirs, ours;
   for (const auto& profile : all) {
-    if (!ns.empty() && profile->spec.workload.ns == ns && IsMadeByGrus(*profile)) theirs.push_back(profile);
+    if (!IsMadeByGrus(*profile)) continue;
+    ours.push_back(profile);
+    if (!ns.empty() && profile->spec.workload.ns == ns) theirs.push_back(profile);
   }
-  if (theirs.size() < kMostOfNamespace) return {};
-  const auto oldest = std::ranges::min_element(theirs, {}, [](const auto& one) { return LastMeasured(*one); });
+  const bool is_theirs = theirs.size() >= kMostOfNamespace;
+  if (!is_theirs && ours.size() < kMostProfiles) return {};
+  const auto oldest =
+      std::ranges::min_element(is_theirs ? theirs : ours, {}, [](const auto& one) { return LastUsed(*one); });
   return Delete(**oldest, std::move(stop));
 }
 
@@ -203,9 +227,10 @@ kube::Status ProfileStore::Delete(const WorkloadProfile& profile, std::stop_toke
 
 bool IsMadeByGrus(const WorkloadProfile& profile) { return profile.metadata.Label(kManagedByLabel) == kManagedBy; }
 
-kube::Time LastMeasured(const WorkloadProfile& profile) {
+kube::Time LastUsed(const WorkloadProfile& profile) {
   kube::Time last = profile.metadata.creation_timestamp.value_or(kube::Time{});
   for (const ProfilePoint& point : profile.spec.points) last = std::max(last, point.time);
+  for (const api::WorkloadRun& run : profile.spec.runs) last = std::max(last, run.end.value_or(run.start));
   return last;
 }
 

@@ -8,8 +8,8 @@
 //
 // A Retry-After for one writer holds for all of them: until then a write of that profile fails with the same error.
 //
-// One namespace has kMostOfNamespace profiles at most: of more, the one that was measured longest ago is deleted. A
-// speed that no GPU has is not saved.
+// One namespace has kMostOfNamespace profiles at most, and the cluster kMostProfiles: of more, the one that was used
+// longest ago is deleted. A speed that no GPU has is not saved.
 //
 // Find() reads the cache, which may lag behind; Save() and Edit() read the API server, and block. Thread-safe.
 #pragma once
@@ -32,7 +32,7 @@
 
 namespace grus {
 
-inline constexpr std::size_t kMostOfNamespace = 500;
+inline constexpr std::size_t kMostOfNamespace = 500, kMostProfiles = 5000;
 
 struct KnownSpeeds {
   api::ThroughputUnit unit = api::ThroughputUnit::kNotKnown;
@@ -43,7 +43,8 @@ struct NewSpeeds {
   std::string fingerprint;
   api::ProfiledWorkload workload;
   api::ThroughputUnit unit = api::ThroughputUnit::kNotKnown;
-  std::vector<api::ProfilePoint> points;  // Save() sets their names.
+  std::vector<api::ProfilePoint> points = {};  // Save() sets their names.
+  std::vector<api::WorkloadRun> runs = {};     // Of the workload; the speeds may be none.
 };
 
 // A change of a profile.
@@ -66,9 +67,9 @@ class ProfileStore {
   // look-up without a number of nodes finds the newest measurement on any number.
   KnownSpeeds Find(const std::string& fingerprint, std::chrono::seconds max_age, kube::Time now) const;
 
-  // Adds points, and updates the status. Writes nothing if the profile has them all. Errors: kInvalidArgument: the
-  // profile counts in another unit, or the speed is impossible; kConflict: others were faster each time, or the profile
-  // is being deleted.
+  // Adds points and runs, and updates the status. Writes nothing if the profile has them all. Errors: kInvalidArgument:
+  // the profile counts in another unit, or the speed is impossible; kConflict: others were faster each time, or the
+  // profile is being deleted.
   kube::Status Save(const NewSpeeds& speeds, std::stop_token stop = {});
 
   // Changes a profile by what `edit` returns for its newest version, and updates the status. Writes nothing if there is
@@ -89,9 +90,8 @@ class ProfileStore {
   kube::Status TrySave(const NewSpeeds& speeds, std::stop_token stop);
   kube::Status MakeRoom(const std::string& ns, std::stop_token stop);
   kube::Status TryEdit(const std::string& name, const Editor& edit, std::stop_token stop);
-  // The profile with `added` among its points, which have this unit.
-  kube::Result<Profile> WritePoints(const Profile& profile, const std::vector<api::ProfilePoint>& added,
-                                    api::ThroughputUnit unit, std::stop_token stop);
+  // The profile with what is new among its points, which have this unit, and its runs.
+  kube::Result<Profile> WriteNew(const Profile& profile, const NewSpeeds& added, std::stop_token stop);
   kube::Status WriteStatus(const api::WorkloadProfile& profile, const std::optional<api::ProfileDrift>& drift,
                            std::stop_token stop);
 
@@ -106,8 +106,8 @@ class ProfileStore {
 
 // It may be deleted when it is old; what an administrator or a backup made stays.
 bool IsMadeByGrus(const api::WorkloadProfile& profile);
-// When it was last measured, or else made.
-kube::Time LastMeasured(const api::WorkloadProfile& profile);
+// When it was last measured, when a run of it was last recorded, or else when it was made.
+kube::Time LastUsed(const api::WorkloadProfile& profile);
 
 // "A100-8g-2n-32b"; another for each configuration.
 std::string PointName(const api::TrialConfig& config);

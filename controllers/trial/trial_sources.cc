@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "controllers/measure/measured_work.h"
+#include "controllers/trial/trial_queries.h"
 
 namespace grus {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "clientlib/runtime/object_memory.h"
-#include "controllers/trial/prometheus.h"
+#include "controllers/prometheus/prometheus.h"
 #include "controllers/trial/trial_measurements.h"
 #include "controllers/trial/trial_plan.h"
 

@@ -81,6 +81,13 @@ std::span<const FieldInfo> WorkloadProfileSpec::Fields() {
                                    .max_items = kMaxProfilePoints,
                                    .list_type = "map",
                                    .list_map_key = "name"}),
+      Field<&T::runs>("runs", {.doc = "The last runs of the workload, and what they used.",
+                               .max_items = kMaxProfileRuns,
+                               .list_type = "map",
+                               .list_map_key = "uid"}),
+      Field<&T::features>("features", {.doc = "What it uses on each GPU type, by its runs.",
+                                       .max_items = kMaxProfileFeatures,
+                                       .list_type = "atomic"}),
   };
   return kFields;
 }

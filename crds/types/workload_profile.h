@@ -6,7 +6,7 @@
 // cluster and GitOps must keep them. grus derives the status from them alone; it may be lost.
 //
 // Running jobs refresh them: a point that a job measured while it trained has cost no GPU seconds, and says so in
-// measuredBy.
+// measuredBy. What they used of their nodes is in `runs` and `features`.
 //
 // Workloads are the same when their fingerprints are. The name is the fingerprint, so two profiles are never about one
 // workload, even if created at the same time.
@@ -21,6 +21,7 @@
 #include "clientlib/model/kind.h"
 #include "clientlib/model/quantity.h"
 #include "crds/types/measurement.h"
+#include "crds/types/workload_usage.h"
 
 namespace api {
 
@@ -55,6 +56,8 @@ struct WorkloadProfileSpec {
   ProfiledWorkload workload = {};
   ThroughputUnit throughput_unit = ThroughputUnit::kNotKnown;
   std::vector<ProfilePoint> points = {};
+  std::vector<WorkloadRun> runs = {};          // The last ones.
+  std::vector<GpuTypeFeatures> features = {};  // What the runs say.
   static std::span<const kube::FieldInfo> Fields();
 };
 

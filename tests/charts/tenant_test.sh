@@ -404,14 +404,15 @@ check "the job says that its names are taken" within 20 prints 'NameTaken' reaso
 check "what was there stays" equals x kube -n team-b get configmap col-hosts -o 'jsonpath={.data.hosts}'
 all_is_well names
 
-# --- objects that are wide, and change all the time
+# --- objects that are wide, and change all the time. While sums of resources were quadratic, no other job was looked at
+# in a minute; how long it takes on a quiet machine is no matter of this test.
 wide='([range(30000) | {key: "a.b/r\(.)", value: "1"}] | from_entries)'
 made "a pod of 30,000 resources" pod wide-waits ".spec.containers[0].resources.limits = $wide"
 made "another one, on a node" pod wide-runs ".spec.containers[0].resources.limits = $wide | .spec.nodeName = \"node-0\""
 made "a job of 30,000 resources" job wide ".spec.workersSpec.template.spec.containers = [{name: \"worker\", resources: {limits: $wide}}]"
 keep_changing() {
   local number
-  for number in {1..20}; do
+  for number in {1..60}; do
     mallory annotate --overwrite pod wide-waits "tried=$number"
     mallory label --overwrite pod wide-runs "tried=$number"
     mallory patch ehj wide --type=merge -p "{\"spec\": {\"runPolicy\": {\"backoffLimit\": $number}}}"
@@ -422,10 +423,13 @@ changing=$!
 has_status() { equals 1 kube -n team-a get ehj "$1" -o 'jsonpath={.status.observedGeneration}'; }
 for number in 1 2 3; do
   check "team-a's job $number is made" eval "object job tried-beside-$number | kube -n team-a create -f -"
-  check "and looked at in five seconds" within 5 has_status "tried-beside-$number"
+  since=$SECONDS
+  check "and looked at meanwhile" within 30 has_status "tried-beside-$number"
+  echo "      after $((SECONDS - since)) s"
 done
-check "it still changed then" kill -0 "$changing"
-wait "$changing"
+check "the wide objects still changed then" kill -0 "$changing"
+kill "$changing"
+wait "$changing" 2>/dev/null
 check "the jobs go" kube -n team-a delete ehj tried-beside-1 tried-beside-2 tried-beside-3
 check "and the wide ones" mallory delete pod/wide-waits pod/wide-runs ehj/wide --wait=false
 all_is_well width

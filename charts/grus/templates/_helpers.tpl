@@ -73,6 +73,9 @@ subjects:
 {{- with .Values.schedulerLeaseNamespaces }}
 - --scheduler-lease-namespaces={{ join "," . }}
 {{- end }}
+{{- with .Values.profiler.prometheus }}
+- --usage-prometheus={{ . }}
+{{- end }}
 {{- if .Values.jobs.sshNetworkPolicies }}
 - --ssh-network-policies
 {{- end }}

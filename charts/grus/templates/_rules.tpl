@@ -81,6 +81,12 @@ for. Of namespaced objects: in all namespaces, or in each of .Values.namespaces.
   resources: [pods/log]
   verbs: [get]
 {{- end }}
+{{- if and (has "profiler" .Values.controllers) .Values.profiler.prometheus }}
+# Whose pods a ReplicaSet's are: what they use is recorded for that object.
+- apiGroups: [apps]
+  resources: [replicasets]
+  verbs: [get]
+{{- end }}
 {{- if $gang }}
 # Gangs are watched; their spec belongs to the user.
 - apiGroups: [scheduling.x-k8s.io, scheduling.sigs.k8s.io]
@@ -134,7 +140,7 @@ for. Of namespaced objects: in all namespaces, or in each of .Values.namespaces.
   resources: [priorityclasses]
   verbs: [list, watch]
 {{- end }}
-{{- if has "trial" .Values.controllers }}
+{{- if or (has "trial" .Values.controllers) (and (has "profiler" .Values.controllers) .Values.profiler.prometheus) }}
 # What was measured of a workload.
 - apiGroups: [ai.centauruscloud.io]
   resources: [workloadprofiles]

@@ -123,6 +123,7 @@ class TrialReconcilerFixture : public ReconcilerFixture {
   Prometheus prometheus_{[this](const std::string&) -> kube::Result<std::shared_ptr<kube::Transport>> {
                            return std::shared_ptr<kube::Transport>(&network_, [](kube::Transport*) {});
                          },
+                         clock_,
                          {"http://p:9090"}};
   TrialReconciler trials_{
       client_, {trial_jobs_, jobs_, pods_, nodes_, &groups_}, account_, store_, prometheus_, events_, clock_, log_};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "controllers/trial/prometheus.h"
+#include "controllers/prometheus/prometheus.h"
 
 #include <gmock/gmock.h>
 
@@ -15,7 +15,20 @@ std::string Vector(const std::string& result) {
   return R"({"status":"success","data":{"resultType":"vector","result":[)" + result + "]}}";
 }
 
-TEST(ReadPrometheusAnswer, GivesTheNumberOfOneSeries) {
+// What Ask() makes of this body.
+kube::Result<std::optional<double>> Answer(const std::string& body) {
+  const kube::testing::FakeClock clock;
+  kube::testing::FakeTransport network(clock);
+  network.Expect("GET", "/", kube::HttpResponse{200, {}, body});
+  Prometheus prometheus(
+      [&](const std::string&) -> kube::Result<std::shared_ptr<kube::Transport>> {
+        return std::shared_ptr<kube::Transport>(&network, [](kube::Transport*) {});
+      },
+      clock, {"http://p:9090"});
+  return prometheus.Ask("http://p:9090", "x", {});
+}
+
+TEST(Prometheus, GivesTheNumberOfOneSeries) {
   struct Case {
     std::string body;
     std::optional<double> want;
@@ -30,13 +43,13 @@ TEST(ReadPrometheusAnswer, GivesTheNumberOfOneSeries) {
       {Vector(R"({})"), {}},
   };
   for (const Case& c : cases) {
-    const auto value = ReadPrometheusAnswer(c.body);
+    const auto value = Answer(c.body);
     ASSERT_TRUE(value) << c.body;
     EXPECT_EQ(*value, c.want) << c.body;
   }
 }
 
-TEST(ReadPrometheusAnswer, SaysWhatIsWrong) {
+TEST(Prometheus, SaysWhatIsWrongWithAnAnswer) {
   struct Case {
     std::string body;
     const char* want;
@@ -49,30 +62,15 @@ TEST(ReadPrometheusAnswer, SaysWhatIsWrong) {
       {R"({"status":"error","errorType":"bad_data","error":"parse error at char 3"})", "parse error at char 3"},
       {Vector(R"({"value":[1,"1"]},{"value":[1,"2"]})"), "2 series"},
       {R"({"status":"success","data":{"resultType":"matrix","result":[]}})", "matrix"},
-      {std::string(Prometheus::kMaxAnswer + 1, '['), "not from Prometheus"},
+      {std::string(1000, '['), "not from Prometheus"},
+      {std::string(Prometheus::kMaxAnswer + 1, '['), "too long"},
   };
   for (const Case& c : cases) {
-    const auto value = ReadPrometheusAnswer(c.body);
+    const auto value = Answer(c.body);
     ASSERT_FALSE(value) << c.body.substr(0, 100);
     EXPECT_THAT(value.error().message(), HasSubstr(c.want));
     EXPECT_LT(value.error().message().size(), 500U);
   }
-}
-
-TEST(ExpandQuery, PutsTheTrialIn) {
-  EXPECT_EQ(ExpandQuery(R"(rate(x{namespace="$NAMESPACE",job="$JOB"}[1m]) + y{job="$JOB"})", "team-a", "t-g1"),
-            R"(rate(x{namespace="team-a",job="t-g1"}[1m]) + y{job="t-g1"})");
-}
-
-TEST(GpuQueries, AskForTheWorkersOfATrialUnderBothNamesOfThePodLabel) {
-  EXPECT_EQ(
-      PeakMemoryQuery("team-a", "t-g1", 42),
-      R"(max(max_over_time(DCGM_FI_DEV_FB_USED{namespace="team-a",pod=~"t-g1(-workers)?(-[0-9]+)?"}[42s]) or )"
-      R"(max_over_time(DCGM_FI_DEV_FB_USED{exported_namespace="team-a",exported_pod=~"t-g1(-workers)?(-[0-9]+)?"}[42s])))");
-  EXPECT_EQ(
-      UtilizationQuery("team-a", "t-g1", 0),
-      R"(avg(avg_over_time(DCGM_FI_DEV_GPU_UTIL{namespace="team-a",pod=~"t-g1(-workers)?(-[0-9]+)?"}[1s]) or )"
-      R"(avg_over_time(DCGM_FI_DEV_GPU_UTIL{exported_namespace="team-a",exported_pod=~"t-g1(-workers)?(-[0-9]+)?"}[1s])))");
 }
 
 TEST(Prometheus, AsksOneConnectionAServerAndKeepsThePathOfTheUrl) {
@@ -87,7 +85,7 @@ TEST(Prometheus, AsksOneConnectionAServerAndKeepsThePathOfTheUrl) {
         connected.push_back(server);
         return std::shared_ptr<kube::Transport>(&network, [](kube::Transport*) {});
       },
-      {"http://p:9090"});
+      clock, {"http://p:9090"});
 
   for (int i = 0; i < 3; ++i) EXPECT_EQ(*prometheus.Ask("http://p:9090/prom", "a b", {}), 7);
 
@@ -97,13 +95,14 @@ TEST(Prometheus, AsksOneConnectionAServerAndKeepsThePathOfTheUrl) {
 
 // S7: a TrialJob is no way to look into the cluster's network.
 TEST(Prometheus, AsksOnlyServersThatAreListed) {
+  const kube::testing::FakeClock clock;
   int connected = 0;
   Prometheus prometheus(
       [&](const std::string&) -> kube::Result<std::shared_ptr<kube::Transport>> {
         ++connected;
         return kube::Error(kube::ErrorCode::kUnavailable, "no network");
       },
-      {"http://p:9090/prom", "https://q"});
+      clock, {"http://p:9090/prom", "https://q"});
   for (const char* url : {"http://p:9091", "https://p:9090", "http://169.254.169.254", "http://p.other:9090"}) {
     const auto answer = prometheus.Ask(url, "x", {});
     ASSERT_FALSE(answer) << url;
@@ -122,7 +121,7 @@ TEST(Prometheus, NamesTheServerThatDoesNotAnswerWell) {
       [&](const std::string&) -> kube::Result<std::shared_ptr<kube::Transport>> {
         return std::shared_ptr<kube::Transport>(&network, [](kube::Transport*) {});
       },
-      {"http://p:9090"});
+      clock, {"http://p:9090"});
   network.Expect("GET", "/", kube::HttpResponse{302, {}, ""});
   EXPECT_THAT(prometheus.Ask("http://p:9090", "x", {}).error().message(),
               HasSubstr("http://p:9090: it answered with status 302"));

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/kubectl/top.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <iomanip>
+#include <map>
+#include <sstream>
+#include <tuple>
+
+namespace grus {
+namespace {
+
+using Cells = std::array<std::string, 10>;
+
+// "KIND/NAMESPACE/NAME" in its parts.
+struct JobName {
+  std::string kind, ns, name;
+  explicit JobName(const std::string& job) {
+    const std::size_t first = job.find('/'), last = job.rfind('/');
+    kind = job.substr(0, first);
+    if (first == std::string::npos || first == last) return;
+    ns = job.substr(first + 1, last - first - 1);
+    name = job.substr(last + 1);
+  }
+};
+
+std::string Percent(const std::optional<std::int32_t>& percent) {
+  return percent ? std::to_string(*percent) + "%" : "-";
+}
+
+std::string Bytes(const std::optional<std::int64_t>& bytes) {
+  if (!bytes) return "-";
+  double value = static_cast<double>(*bytes);
+  constexpr std::array<const char*, 5> kUnits = {"", "Ki", "Mi", "Gi", "Ti"};
+  std::size_t unit = 0;
+  while (value >= 1024 && unit + 1 < kUnits.size()) {
+    value /= 1024;
+    ++unit;
+  }
+  char text[32];
+  std::snprintf(text, sizeof text, unit == 0 || value >= 100 ? "%.0f%s" : "%.1f%s", value, kUnits[unit]);
+  return text;
+}
+
+// GPUs' worth of time that it did not use.
+double Idle(const api::WorkloadRun& run) {
+  return run.gpus * (100.0 - run.usage.gpu_utilization_percent.value_or(100));
+}
+
+}  // namespace
+
+std::string TopText(const std::vector<std::shared_ptr<const api::WorkloadProfile>>& profiles,
+                    const std::vector<std::shared_ptr<const api::ElasticHorovodJob>>& jobs, const TopOptions& options) {
+  std::map<std::string, std::string> eta;
+  for (const auto& job : jobs) {
+    if (job->status.progress && job->status.progress->eta) {
+      eta[job->metadata.uid] = kube::ToText(*job->status.progress->eta);
+    }
+  }
+  std::vector<const api::WorkloadRun*> runs;
+  for (const auto& profile : profiles) {
+    for (const api::WorkloadRun& run : profile->spec.runs) {
+      if (run.end && !options.shows_ended) continue;
+      if (options.ns.empty() || JobName(run.job).ns == options.ns) runs.push_back(&run);
+    }
+  }
+  std::ranges::sort(runs, {}, [](const api::WorkloadRun* run) { return std::tuple(-Idle(*run), run->job, run->uid); });
+  if (runs.empty()) {
+    return "nothing is recorded" + (options.ns.empty() ? std::string() : " in namespace " + options.ns) +
+           "; the profiler records runs of jobs with GPUs after a minute, if grus-manager has --usage-prometheus\n";
+  }
+  std::vector<Cells> rows{{"NAMESPACE", "KIND", "NAME", "GPUS", "UTIL", "BUSIEST", "GPU MEMORY", "CPU", "TYPE", "ETA"}};
+  for (const api::WorkloadRun* run : runs) {
+    const JobName job(run->job);
+    const std::string end = run->end ? "ended " + kube::ToText(*run->end) : eta[run->uid];
+    rows.push_back({job.ns, job.kind, job.name, std::to_string(run->gpus), Percent(run->usage.gpu_utilization_percent),
+                    Percent(run->usage.max_gpu_utilization_percent), Bytes(run->usage.max_gpu_memory_bytes),
+                    run->usage.cpu_cores.empty() ? "-" : run->usage.cpu_cores,
+                    run->gpu_type.empty() ? "-" : run->gpu_type, end.empty() ? "-" : end});
+  }
+  std::array<std::size_t, std::tuple_size_v<Cells>> widths{};
+  for (const Cells& row : rows) {
+    for (std::size_t i = 0; i + 1 < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size() + 3);
+  }
+  std::stringstream table;
+  table << std::left;
+  for (const Cells& row : rows) {
+    for (std::size_t i = 0; i + 1 < row.size(); ++i) table << std::setw(static_cast<int>(widths[i])) << row[i];
+    table << row.back() << "\n";
+  }
+  return table.str();
+}
+
+}  // namespace grus

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/profiler/pod_owners.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "clientlib/model/json.h"
+#include "controllers/cluster/owners.h"
+#include "crds/types/pod_group.h"
+
+namespace grus {
+namespace {
+
+using kube::ErrorCode;
+using kube::Json;
+
+// Kinds that others make, where they are, and how their objects are listed.
+struct Between {
+  std::string_view kind, path, plural;
+};
+constexpr Between kBetween[] = {
+    {"ReplicaSet", "/apis/apps/v1", "replicasets"},
+    {"Job", "/apis/batch/v1", "jobs"},
+    {"PodGroup", "/apis/scheduling.x-k8s.io/v1alpha1", "podgroups"},
+};
+constexpr int kMostLevels = 4;
+
+bool IsGpu(std::string_view resource) {
+  return resource.ends_with("/gpu") || resource.starts_with("gpu.intel.com/") ||
+         resource.starts_with("nvidia.com/mig-");
+}
+
+std::string TextAt(const Json& object, std::string_view name) {
+  const Json* found = object.Find(name);
+  return found != nullptr && found->AsString() != nullptr ? *found->AsString() : std::string();
+}
+
+std::optional<JobRef> ControllerIn(const Json& object, const std::string& ns) {
+  const Json* owners = object.At({"metadata", "ownerReferences"});
+  if (owners == nullptr || owners->AsArray() == nullptr) return std::nullopt;
+  for (const Json& owner : *owners->AsArray()) {
+    const Json* is_controller = owner.Find("controller");
+    if (is_controller == nullptr || is_controller->AsBool() == nullptr || !*is_controller->AsBool()) continue;
+    return JobRef{TextAt(owner, "kind"), {ns, TextAt(owner, "name")}, TextAt(owner, "uid")};
+  }
+  return std::nullopt;
+}
+
+kube::Time EndOf(const kube::Pod& pod, kube::Time otherwise) {
+  std::optional<kube::Time> last;
+  for (const kube::ContainerStatus& status : pod.status.container_statuses) {
+    if (status.state.terminated && status.state.terminated->finished_at) {
+      last = std::max(last.value_or(*status.state.terminated->finished_at), *status.state.terminated->finished_at);
+    }
+  }
+  return last.value_or(otherwise);
+}
+
+}  // namespace
+
+std::int32_t GpusOf(const kube::Pod& pod) {
+  std::int64_t gpus = 0;
+  for (const kube::Container& container : pod.spec.containers) {
+    for (const auto& [name, amount] : container.resources.requests) {
+      if (IsGpu(name)) gpus += std::clamp<std::int64_t>(amount.Value(), 0, 1024);
+    }
+  }
+  return static_cast<std::int32_t>(std::min<std::int64_t>(gpus, 1024));
+}
+
+JobRef OwnerRefOf(const kube::Pod& pod) {
+  const std::string& ns = pod.metadata.ns;
+  if (const kube::OwnerReference* owner = pod.metadata.Controller()) {
+    return {owner->kind.str(), {ns, owner->name.str()}, owner->uid.str()};
+  }
+  const std::string group(GroupNameOf(api::PodGroup::ResourceKind(), pod.metadata));
+  if (!group.empty()) return {"PodGroup", {ns, group}, "podgroup/" + ns + "/" + group};
+  return {"Pod", pod.metadata.Key(), pod.metadata.uid};
+}
+
+std::optional<GpuPod> GpuPodOf(const kube::Pod& pod, kube::Time now) {
+  const bool has_ended = HasEnded(pod);
+  if (pod.status.phase.view() != "Running" && !has_ended) return std::nullopt;
+  const std::int32_t gpus = GpusOf(pod);
+  if (gpus == 0) return std::nullopt;
+  GpuPod seen{.key = pod.metadata.Key(),
+              .uid = pod.metadata.uid,
+              .owner = OwnerRefOf(pod),
+              .gpus = gpus,
+              .node = pod.spec.node_name.str(),
+              .started = pod.status.start_time.value_or(now)};
+  if (has_ended) {
+    seen.ended = EndOf(pod, now);
+    seen.outcome = pod.status.phase.view() == "Succeeded" ? api::RunOutcome::kSucceeded : api::RunOutcome::kFailed;
+  }
+  return seen;
+}
+
+kube::Result<JobRef> RootOf(kube::Client& client, JobRef owner, std::stop_token stop) {
+  for (int level = 0; level < kMostLevels; ++level) {
+    const auto between = std::ranges::find(kBetween, owner.kind, &Between::kind);
+    if (between == std::end(kBetween)) break;
+    const std::string path = std::string(between->path) + "/namespaces/" + owner.key.ns + "/" +
+                             std::string(between->plural) + "/" + owner.key.name;
+    const kube::Result<std::string> body = client.GetRaw(path, stop);
+    if (!body) {
+      const ErrorCode code = body.error().code();
+      if (code == ErrorCode::kNotFound || code == ErrorCode::kForbidden) break;
+      return body.error();
+    }
+    const kube::Result<Json> object = kube::ParseJson(*body);
+    if (!object) return object.error();
+    const Json* metadata = object->Find("metadata");
+    if (metadata == nullptr) break;
+    if (owner.uid.starts_with("podgroup/")) owner.uid = TextAt(*metadata, "uid");
+    if (TextAt(*metadata, "uid") != owner.uid) break;  // Another one of that name.
+    std::optional<JobRef> above = ControllerIn(*object, owner.key.ns);
+    if (!above) break;
+    owner = *std::move(above);
+  }
+  return owner;
+}
+
+}  // namespace grus

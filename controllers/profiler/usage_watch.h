@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keeps what jobs use of their GPUs and nodes: asks a Prometheus each minute, adds up the pods of each job, and records
+// its run in the WorkloadProfile of its workload, which stays when job and pods are gone.
+//
+// Jobs of any kind count that have pods with GPUs: a job is the controller of its pods; above a ReplicaSet or a Job,
+// the controller of that; a PodGroup, if its pods have no controller. What a pod used until it vanished counts. One
+// query at a time, each for all pods of the cluster. A run is written when a reader would notice the difference, and
+// when it is over, at most kWritesPerSecond of them. A source that is missing or fails leaves its numbers out, and one
+// line in the log. A restart of grus goes on with the runs that are recorded.
+//
+// Thread-safe. A pass blocks for the answers and the writes.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "clientlib/base/log.h"
+#include "clientlib/cache/informer.h"
+#include "clientlib/client/client.h"
+#include "clientlib/model/pod.h"
+#include "clientlib/runtime/controller.h"
+#include "controllers/frame/key_feed.h"
+#include "controllers/profile/profile_store.h"
+#include "controllers/profiler/pod_owners.h"
+#include "controllers/prometheus/prometheus.h"
+#include "controllers/telemetry/run_book.h"
+
+namespace grus {
+
+struct UsageCaches {
+  kube::Informer& jobs;  // ElasticHorovodJobs.
+  kube::Informer& pods;
+  kube::Informer& nodes;
+  kube::Informer& profiles;
+};
+
+class UsageWatch final : public kube::Reconciler {
+ public:
+  static constexpr kube::Duration kEvery = std::chrono::minutes(1);
+  static constexpr int kWritesPerSecond = 10;
+
+  // `url`: of the Prometheus, which `prometheus` may ask.
+  UsageWatch(kube::Client& client, UsageCaches caches, ProfileStore& store, Prometheus& prometheus, std::string url,
+             const kube::Clock& clock, const kube::Log& log);
+
+  // Call once, before the informers start.
+  void FeedQueue(kube::WorkQueue& queue);
+
+  // Of the key Sweep(): a sweep; of others: finds out to which job pods belong.
+  kube::Result<kube::Action> Reconcile(const kube::ObjectKey& key, std::stop_token stop) override;
+
+  static kube::ObjectKey Sweep() { return {"", "sweep"}; }
+
+ private:
+  struct Workload {
+    WorkloadIdentity identity;
+    bool was_resumed = false;
+    std::optional<api::WorkloadRun> written;
+  };
+  void Note(const kube::Change& change);
+  kube::Result<kube::Action> Resolve(const kube::ObjectKey& owner, std::stop_token stop);
+  WorkloadIdentity IdentityFor(const JobRef& job, const kube::Pod& pod, std::stop_token stop);
+  UsageByPod Ask(std::stop_token stop);
+  void EndInterval(const UsageByPod& usage);
+  // What is known of the job; nullopt: its run is not to be recorded yet.
+  std::optional<Workload> WorkloadOf(const std::string& job_uid);
+  // Whether it tried to write.
+  bool Record(const JobRun& now, std::stop_token stop);
+  bool IsWorthWriting(const JobRun& now, const Workload& known) const;
+  void Forget(const std::string& job_uid);
+
+  kube::Client& client_;
+  const UsageCaches caches_;
+  ProfileStore& store_;
+  Prometheus& prometheus_;
+  const std::string url_;
+  const kube::Clock& clock_;
+  const kube::Log& log_;
+  KeyFeed feed_{std::chrono::seconds(1)};
+  // Of the one pass that sweeps.
+  kube::TimePoint next_sweep_{};
+  std::optional<kube::TimePoint> last_asked_;
+  std::set<std::string> failing_;  // Queries.
+  std::deque<JobRun> to_record_;
+
+  std::mutex mutex_;  // Guards what follows.
+  RunBook book_;
+  std::map<std::string, GpuPod> unresolved_;   // By the owner's UID: one of its pods.
+  std::map<std::string, Workload> workloads_;  // By the job's UID.
+};
+
+}  // namespace grus

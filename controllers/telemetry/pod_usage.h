@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// What Prometheus is asked about all pods at once, and what its answers say of each. Pure.
+//
+// Sources: NVIDIA's dcgm-exporter or grus-node-agent for GPUs; the kubelet's cAdvisor, or one of its own, for the rest.
+// What a source does not tell, or tells as a blank, is left out: it is never zero.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "clientlib/model/meta.h"
+
+namespace grus {
+
+// Of one pod, over the window of the queries.
+struct PodUsage {
+  std::optional<double> gpu_utilization = {}, max_gpu_utilization = {};  // 0..1; the mean of its GPUs, and the highest.
+  std::optional<double> memory_bandwidth = {};                           // 0..1
+  std::optional<double> max_gpu_memory = {};                             // Bytes, of one GPU.
+  std::optional<double> cpu_cores = {};
+  std::optional<double> max_memory = {};          // Bytes
+  std::optional<double> network = {}, disk = {};  // Bytes/s
+};
+
+using UsageByPod = std::unordered_map<kube::ObjectKey, PodUsage>;
+
+struct UsageQuery {
+  std::string name = {};  // Of what is asked, for the log: "GPU utilisation".
+  std::string text = {};
+  std::optional<double> PodUsage::*field = nullptr;
+  double scale = 1;    // The answer times this is the field.
+  double highest = 0;  // A field above is no value: DCGM's blanks are near 2^63.
+};
+
+// Over the last `seconds`. Each answers with one row for each pod.
+std::vector<UsageQuery> UsageQueries(std::int64_t seconds);
+
+using QueryLabels = std::vector<std::pair<std::string, std::string>>;
+
+// The pod that a row is about. Prometheus renames the exporter's labels to exported_... unless the scrape has
+// honorLabels; then pod and namespace are those of the exporter. Nullopt: it is about none.
+std::optional<kube::ObjectKey> PodOfRow(const QueryLabels& labels);
+
+// Takes the row of an answer to `query`. Of two sources for one pod, the higher value counts.
+void AddRow(const UsageQuery& query, const QueryLabels& labels, double value, UsageByPod& usage);
+
+}  // namespace grus

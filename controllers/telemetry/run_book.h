@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// The runs of a cluster's jobs: which pods with GPUs each has, and what they use, interval by interval.
+//
+// A job is the object at the root of its pods' controllers. A pod that vanishes before the interval ends still counts
+// in it. Pure: no I/O, clock or thread. Not thread-safe.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "clientlib/model/meta.h"
+#include "controllers/telemetry/run_usage.h"
+
+namespace grus {
+
+struct JobRef {
+  std::string kind = {};
+  kube::ObjectKey key = {};
+  std::string uid = {};
+  std::string ToString() const { return kind + "/" + key.ToString(); }
+  friend bool operator==(const JobRef&, const JobRef&) = default;
+};
+
+struct GpuPod {
+  kube::ObjectKey key = {};
+  std::string uid = {};
+  JobRef owner = {};  // Its controller, or itself if it has none.
+  std::int32_t gpus = 0;
+  std::string node = {};
+  kube::Time started = {};
+  std::optional<kube::Time> ended = {};
+  api::RunOutcome outcome = api::RunOutcome::kNotKnown;  // Once it has ended.
+};
+
+struct JobRun {
+  JobRef job = {};
+  api::WorkloadRun run = {};
+  bool is_over = false;
+};
+
+class RunBook {
+ public:
+  // A pod that began, or what has changed about it.
+  void See(const GpuPod& pod);
+  // It was deleted at `now`, if it had not ended before.
+  void Remove(const std::string& pod_uid, kube::Time now);
+
+  // `owner` belongs to `root`: its pods are that job's.
+  void SetRoot(const std::string& owner_uid, const JobRef& root);
+  // What was recorded of the job before this process began.
+  void Resume(const api::WorkloadRun& before);
+
+  // Ends the interval that began with the last call: `usage` is of all of it. All runs, as they are now. `type_of`: the
+  // GPU type of a node; empty: not known.
+  using TypeOf = std::function<std::string(const std::string& node)>;
+  std::vector<JobRun> EndInterval(const UsageByPod& usage, kube::Time now, const TypeOf& type_of);
+  // Of a run that is over.
+  void Forget(const std::string& job_uid) { jobs_.erase(job_uid); }
+
+  std::size_t pod_count() const { return pods_.size(); }
+  std::size_t job_count() const { return jobs_.size(); }
+
+ private:
+  struct Interval;
+  struct Job {
+    void End(const Interval& interval);
+
+    JobRef ref;
+    RunUsage usage;
+    api::WorkloadRun run;
+    std::int64_t before = 0;  // GPU seconds that were recorded by another process.
+    double gpu_seconds = 0;   // Of pods that have gone.
+  };
+  const JobRef& RootOf(const JobRef& owner) const;
+  void DropEnded(kube::Time now);
+
+  std::unordered_map<std::string, GpuPod> pods_;   // By UID.
+  std::unordered_map<std::string, JobRef> roots_;  // By the owner's UID; of owners that have pods.
+  std::map<std::string, Job> jobs_;                // By UID.
+  std::optional<kube::Time> interval_start_;
+};
+
+}  // namespace grus

@@ -1,0 +1,133 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# What jobs use: a real control plane, a real Prometheus, and exporters that the test plays. Takes six minutes, most of
+# which the manager waits for its next look.
+# shellcheck disable=SC2317 # check() calls the functions.
+set -uo pipefail
+cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/../.." || exit
+
+name=usage
+# shellcheck source=tests/charts/cluster.sh
+source tests/charts/cluster.sh
+plugin=$PWD/build/release/bin/kubectl-grus
+
+prometheus_pid='' exporter_pid=''
+stop() { [[ -z $1 ]] || { kill -KILL "$1" && wait "$1"; } 2>/dev/null; }
+trap 'stop "$prometheus_pid"; stop "$exporter_pid"; clean_up' EXIT
+
+# --- exporters: files that busybox serves
+need "busybox" scripts/install-packages --real-node
+mkdir -p -- "$GRUS_STATE/exporter"
+: >"$GRUS_STATE/exporter/metrics"
+free_port() { # One that nobody listens on now.
+  local port
+  for port in $(shuf -i 20000-30000 -n 50); do
+    (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null || { echo "$port"; return; }
+  done
+}
+exporter=$(free_port)
+busybox httpd -f -p "127.0.0.1:$exporter" -h "$GRUS_STATE/exporter" &
+exporter_pid=$!
+# play POD UTILIZATION MEMORY_MIB CORES: from now on. Lines as dcgm-exporter and the kubelet's cAdvisor write them, as of
+# their documentation; the scrape has no honorLabels, so that Prometheus renames the labels of the former.
+play() {
+  local now
+  now=$(date +%s)
+  cat <<EOT
+DCGM_FI_DEV_GPU_UTIL{gpu="0",UUID="GPU-$1",device="nvidia0",modelName="NVIDIA A100",Hostname="n",namespace="team-a",pod="$1",container="worker"} $2
+DCGM_FI_DEV_FB_USED{gpu="0",UUID="GPU-$1",device="nvidia0",modelName="NVIDIA A100",Hostname="n",namespace="team-a",pod="$1",container="worker"} $3
+DCGM_FI_DEV_MEM_COPY_UTIL{gpu="0",UUID="GPU-$1",device="nvidia0",modelName="NVIDIA A100",Hostname="n",namespace="team-a",pod="$1",container="worker"} 9223372036854775794
+container_cpu_usage_seconds_total{cpu="total",namespace="team-a",pod="$1",container="worker",id="/x"} $((now * $4))
+container_cpu_usage_seconds_total{cpu="total",namespace="team-a",pod="$1",container="",id="/"} $((now * $4))
+EOT
+}
+# playing LINE...: each is the arguments of play, again and again: counters go on.
+playing() {
+  local line
+  while :; do
+    for line; do
+      # shellcheck disable=SC2086 # A line is several words.
+      play $line
+    done >"$GRUS_STATE/exporter/next"
+    mv -- "$GRUS_STATE/exporter/next" "$GRUS_STATE/exporter/metrics"
+    sleep 0.5
+  done
+}
+
+# --- Prometheus
+cat >"$GRUS_STATE/prometheus.yml" <<EOT
+global: {scrape_interval: 1s}
+scrape_configs:
+  - job_name: exporter
+    static_configs: [{targets: ["127.0.0.1:$exporter"], labels: {namespace: monitoring, pod: dcgm-exporter-x}}]
+EOT
+listen=$(free_port)
+start_prometheus() {
+  tests/charts/prometheus --config.file="$GRUS_STATE/prometheus.yml" --storage.tsdb.path="$GRUS_STATE/tsdb" \
+    --web.listen-address="127.0.0.1:$listen" >"$GRUS_STATE/prometheus.log" 2>&1 &
+  prometheus_pid=$!
+}
+start_prometheus
+need "Prometheus is ready" within 120 prints ' 200 ' http "$listen" /-/ready
+
+# --- a job that trains
+start_cluster 8 grus-system team-a
+need "the chart" "$helm" install grus "$chart" --namespace grus-system --timeout 60s --set replicas=0
+need "its kinds are served" within 30 kube get elastichorovodjobs,workloadprofiles -A
+kube label nodes --all nvidia.com/gpu.product=A100 >/dev/null
+start_manager --usage-prometheus="http://127.0.0.1:$listen"
+kube create --dry-run=client -f examples/elastic-bert/job.yaml -o json |
+  jq 'select(.kind == "ElasticHorovodJob") | .metadata.namespace = "team-a" | .metadata.name = "train" |
+    .spec.workersSpec.minReplicas = 2 | .spec.workersSpec.maxReplicas = 2' >"$GRUS_STATE/job.json"
+need "a job" kube create -f "$GRUS_STATE/job.json"
+phase() { kube -n team-a get ehj train -o 'jsonpath={.status.phase}'; }
+need "it runs" within 60 equals Running phase
+kube -n team-a delete pod bare --ignore-not-found >/dev/null
+cat >"$GRUS_STATE/bare.json" <<'EOT'
+{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "notebook", "namespace": "team-a"}, "spec": {"containers": [
+  {"name": "c", "image": "jupyter", "resources": {"limits": {"nvidia.com/gpu": "1"}}}]}}
+EOT
+need "a pod of its own" kube create -f "$GRUS_STATE/bare.json"
+playing "train-workers-0 80 20000 3" "train-workers-1 60 30000 1" "notebook 2 500 0" &
+players=$!
+trap 'kill "$players" 2>/dev/null; stop "$prometheus_pid"; stop "$exporter_pid"; clean_up' EXIT
+
+runs() { # runs [JQ]: all that are recorded.
+  kube get workloadprofiles -o json | jq -r "[.items[].spec.runs // [] | .[]] | ${1:-.}"
+}
+of() { runs ".[] | select(.job == \"$1\") | $2"; }   # of JOB JQ
+job=ElasticHorovodJob/team-a/train
+need "its run is recorded" within 150 equals 2 of "$job" .gpus
+check "with the mean of its GPUs" within 150 equals 70 of "$job" .usage.gpuUtilizationPercent
+check "and the busiest" equals 80 of "$job" .usage.maxGpuUtilizationPercent
+check "the memory of the fullest" equals $((30000 * 1048576)) of "$job" .usage.maxGpuMemoryBytes
+check "a blank is no number" equals null of "$job" .usage.memoryBandwidthPercent
+cores() { awk -v cores="$(of "$job" .usage.cpuCores)" 'BEGIN {exit !(cores > 3.5 && cores < 4.5)}'; }
+check "the cores of both workers, each counted once" within 200 cores
+check "the type of its GPUs" equals A100 of "$job" .gpuType
+check "it has not ended" equals null of "$job" .end
+check "a pod without a controller is a job of its own" within 150 equals 2 of Pod/team-a/notebook .usage.gpuUtilizationPercent
+check "the exporter is none" equals 2 runs length
+check "what the workload uses on such GPUs" equals 70 \
+  eval "kube get workloadprofiles -o json | jq '.items[].spec | select(.runs[0].gpus == 2) | .features[0].usage.gpuUtilizationPercent'"
+check "a newcomer's view" prints 'train *2 *70%.*29.3Gi' "$plugin" top --kubeconfig "$KUBECONFIG" -A
+check "of one namespace" prints 'nothing' "$plugin" top --kubeconfig "$KUBECONFIG" -n default
+
+# --- Prometheus goes, and comes back empty
+stop "$prometheus_pid"
+prometheus_pid=''
+check "that it does not answer is told" within 150 grep -q 'what jobs use is not known' "$log"
+check "and nothing false is recorded" equals 70 of "$job" .usage.gpuUtilizationPercent
+rm -rf -- "$GRUS_STATE/tsdb"
+start_prometheus
+
+# --- the end
+need "the job is deleted" kube -n team-a delete ehj train
+ended() { [[ $(of "$job" .end) != null ]]; }
+check "its run stays, and has ended" within 200 ended
+check "it was deleted" equals Deleted of "$job" .outcome
+check "its numbers stay" equals 80 of "$job" .usage.maxGpuUtilizationPercent
+check "the log says each failure once" equals 1 eval "grep 'what jobs use is not known' '$log' | grep -c '\"highest GPU utilisation\"'"
+
+finish

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/profiler/usage_watch.h"
+
+#include <gmock/gmock.h>
+
+#include "clientlib/testing/fake_transport.h"
+#include "controllers/cluster/owners.h"
+#include "tests/kit/reconciler_fixture.h"
+
+namespace grus {
+namespace {
+
+using namespace std::chrono_literals;
+using kube::Json;
+using ::testing::HasSubstr;
+
+constexpr char kJobs[] = "elastichorovodjobs.ai.centauruscloud.io";
+
+// Pods with GPUs against an API server in this process; the test plays the kubelet and Prometheus.
+class UsageWatchTest : public testing::ReconcilerFixture {
+ protected:
+  void SetUp() override {
+    ReconcilerFixture::SetUp();
+    Edit("nodes", {"", "n1"}, [](Json& node) { node["metadata"]["labels"][kGpuProductLabel] = "A100"; });
+    network_.Handle("GET", "/", [this](const kube::HttpRequest& request, const std::stop_token&) {
+      return Answer(request.target);
+    });
+  }
+
+  kube::Result<kube::HttpResponse> Answer(const std::string& target) {
+    ++queries_;
+    if (is_down_) return kube::Error(kube::ErrorCode::kUnavailable, "nobody answers");
+    std::string rows;
+    const bool is_utilization =
+        target.find("avg%20by") != std::string::npos && target.find("GPU_UTIL") != std::string::npos;
+    const bool is_memory = target.find("FB_USED") != std::string::npos;
+    for (const auto& [pod, percent] : utilization_) {
+      if (!is_utilization && !is_memory) break;
+      rows += std::string(rows.empty() ? "" : ",") + R"({"metric":{"namespace":"team-a","pod":")" + pod +
+              R"("},"value":[1,")" + std::to_string(is_memory ? percent * 100 : percent) + "\"]}";
+    }
+    return kube::HttpResponse{
+        200, {}, R"({"status":"success","data":{"resultType":"vector","result":[)" + rows + "]}}"};
+  }
+
+  void AddPod(const std::string& name, const std::string& owner_kind, const std::string& owner,
+              const std::string& owner_uid, int gpus = 2) {
+    Json pod = Named("v1", "Pod", name, "team-a");
+    if (!owner.empty()) {
+      pod["metadata"]["ownerReferences"] =
+          *kube::ParseJson(R"([{"apiVersion":"x/v1","kind":")" + owner_kind + R"(","name":")" + owner + R"(","uid":")" +
+                           owner_uid + R"(","controller":true}])");
+    }
+    pod["spec"] = *kube::ParseJson(
+        R"({"nodeName":"n1","containers":[{"name":"c","image":"train:1","command":["python","train.py"],"resources":)"
+        R"({"requests":{"nvidia.com/gpu":")" +
+        std::to_string(gpus) + R"("},"limits":{"nvidia.com/gpu":")" + std::to_string(gpus) + R"("}}}]})");
+    Create("pods", std::move(pod));
+    SetPhase(name, "Running");
+  }
+  void SetPhase(const std::string& pod, const std::string& phase) {
+    SetStatus("pods", {"team-a", pod},
+              R"({"phase":")" + phase + R"(","startTime":")" + kube::ToText(kube::Time{clock_.WallNow()}) + R"("})");
+  }
+
+  // Without its kubelet's consent.
+  void Bury(const std::string& pod) {
+    ASSERT_TRUE(server_.Delete("pods", {"team-a", pod}, Json::MakeObject({{"gracePeriodSeconds", 0}})));
+  }
+
+  // Finds out whose pods there are, as the queue would.
+  void Resolve(const std::string& owner_uid) {
+    ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
+    const auto resolved = watch_.Reconcile({"team-a", owner_uid}, {});
+    ASSERT_TRUE(resolved) << resolved.error().message();
+  }
+  // One sweep, a minute after the last one, and all its writes.
+  void Sweep() {
+    ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
+    clock_.Advance(60s);
+    for (int i = 0; i < 20; ++i) {
+      ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
+      const auto action = watch_.Reconcile(UsageWatch::Sweep(), {});
+      ASSERT_TRUE(action) << action.error().message();
+      if (*action->delay() > 10s) break;
+      clock_.Advance(*action->delay());
+    }
+    ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
+  }
+  std::vector<api::WorkloadRun> Runs() {
+    std::vector<api::WorkloadRun> runs;
+    for (const auto& profile : profiles_.List<api::WorkloadProfile>()) {
+      runs.insert(runs.end(), profile->spec.runs.begin(), profile->spec.runs.end());
+    }
+    return runs;
+  }
+
+  std::map<std::string, int> utilization_;  // Percent, by pod.
+  bool is_down_ = false;
+  int queries_ = 0;
+  kube::testing::FakeTransport network_{clock_};
+  Prometheus prometheus_{[this](const std::string&) -> kube::Result<std::shared_ptr<kube::Transport>> {
+                           return std::shared_ptr<kube::Transport>(&network_, [](kube::Transport*) {});
+                         },
+                         clock_,
+                         {"http://p:9090"}};
+  kube::WorkQueue queue_{clock_};
+  kube::Informer& jobs_ = Cache<api::ElasticHorovodJob>();
+  kube::Informer& pods_ = Cache<kube::Pod>();
+  kube::Informer& nodes_ = Cache<kube::Node>();
+  kube::Informer& profiles_ = Cache<api::WorkloadProfile>();
+  ProfileStore store_{client_, profiles_, clock_};
+  UsageWatch watch_{client_, {jobs_, pods_, nodes_, profiles_}, store_, prometheus_, "http://p:9090", clock_, log_};
+
+  void Start() {
+    watch_.FeedQueue(queue_);
+    StartCaches();
+  }
+};
+
+TEST_F(UsageWatchTest, RecordsWhatAJobUsesInTheProfileOfItsWorkload) {
+  Start();
+  AddPod("train-0", "PyTorchJob", "train", "u1");
+  AddPod("train-1", "PyTorchJob", "train", "u1");
+  Resolve("u1");
+  utilization_ = {{"train-0", 40}, {"train-1", 60}, {"a-stranger", 99}};
+  Sweep();
+  const auto runs = Runs();
+  ASSERT_EQ(runs.size(), 1U);
+  EXPECT_EQ(runs[0].job, "PyTorchJob/team-a/train");
+  EXPECT_EQ(runs[0].gpus, 4);
+  EXPECT_EQ(runs[0].gpu_seconds, 240);
+  EXPECT_EQ(runs[0].gpu_type, "A100");
+  EXPECT_EQ(runs[0].usage.gpu_utilization_percent, 50);
+  EXPECT_EQ(runs[0].usage.max_gpu_memory_bytes, 6000LL << 20);
+  EXPECT_FALSE(runs[0].end);
+  EXPECT_LE(queries_, 12);
+  const auto profiles = profiles_.List<api::WorkloadProfile>();
+  EXPECT_EQ(profiles[0]->spec.workload.image, "train:1");
+  EXPECT_EQ(profiles[0]->spec.workload.ns, "team-a");
+  ASSERT_EQ(profiles[0]->spec.features.size(), 1U);
+  EXPECT_EQ(profiles[0]->spec.features[0].usage.gpu_utilization_percent, 50);
+}
+
+TEST_F(UsageWatchTest, WhatDoesNotChangeIsNotWrittenAgain) {
+  Start();
+  AddPod("train-0", "PyTorchJob", "train", "u1");
+  Resolve("u1");
+  utilization_ = {{"train-0", 40}};
+  Sweep();
+  const std::string version = profiles_.List<api::WorkloadProfile>()[0]->metadata.resource_version;
+  for (int i = 0; i < 5; ++i) Sweep();
+  EXPECT_EQ(profiles_.List<api::WorkloadProfile>()[0]->metadata.resource_version, version);
+  utilization_ = {{"train-0", 90}};
+  Sweep();
+  EXPECT_NE(profiles_.List<api::WorkloadProfile>()[0]->metadata.resource_version, version) << "the memory rose";
+}
+
+TEST_F(UsageWatchTest, ARunIsRecordedWhenItsPodsVanishBeforeTheSweep) {
+  Start();
+  AddPod("train-0", "PyTorchJob", "train", "u1");
+  Resolve("u1");
+  utilization_ = {{"train-0", 40}};
+  clock_.Advance(30s);
+  Bury("train-0");
+  Sweep();
+  const auto runs = Runs();
+  ASSERT_EQ(runs.size(), 1U);
+  EXPECT_EQ(runs[0].outcome, api::RunOutcome::kDeleted);
+  ASSERT_TRUE(runs[0].end);
+  EXPECT_EQ(runs[0].gpu_seconds, 60);
+}
+
+TEST_F(UsageWatchTest, AnElasticHorovodJobSaysItselfHowItEnded) {
+  Start();
+  Json job = Named("ai.centauruscloud.io/v1alpha1", "ElasticHorovodJob", "train", "team-a");
+  job["spec"] = *kube::ParseJson(R"({"launcherSpec":{"image":"a","pythonCommand":["x"]},"workersSpec":{"image":"a"}})");
+  Create(kJobs, std::move(job));
+  const std::string uid = Live<api::ElasticHorovodJob>({"team-a", "train"})->metadata.uid;
+  AddPod("train-workers-0", "ElasticHorovodJob", "train", uid);
+  ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
+  Resolve(uid);
+  utilization_ = {{"train-workers-0", 40}};
+  Edit(
+      kJobs, {"team-a", "train"}, [](Json& object) { object["status"]["phase"] = "Succeeded"; }, "status");
+  Bury("train-workers-0");
+  Sweep();
+  const auto runs = Runs();
+  ASSERT_EQ(runs.size(), 1U);
+  EXPECT_EQ(runs[0].outcome, api::RunOutcome::kSucceeded);
+  const auto live = Live<api::ElasticHorovodJob>({"team-a", "train"});
+  EXPECT_EQ(profiles_.List<api::WorkloadProfile>()[0]->metadata.name,
+            IdentityOf(live->spec, live->metadata, ProfileTrust::kNamespace).fingerprint)
+      << "trials of this job use the same profile";
+}
+
+TEST_F(UsageWatchTest, PodsOfAReplicaSetAreTheDeployments) {
+  Start();
+  Json set = Named("apps/v1", "ReplicaSet", "web-5d4f", "team-a");
+  set["metadata"]["ownerReferences"] =
+      *kube::ParseJson(R"([{"apiVersion":"apps/v1","kind":"Deployment","name":"web","uid":"d1","controller":true}])");
+  set["spec"] = *kube::ParseJson(R"({"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},)"
+                                 R"("spec":{"containers":[{"name":"c","image":"a"}]}}})");
+  const auto created = server_.Create("replicasets.apps", std::move(set));
+  if (!created) GTEST_FAIL() << created.error().message();
+  const std::string uid = *(*created)->At({"metadata", "uid"})->AsString();
+  AddPod("web-5d4f-x", "ReplicaSet", "web-5d4f", uid);
+  Resolve(uid);
+  utilization_ = {{"web-5d4f-x", 10}};
+  Sweep();
+  const auto runs = Runs();
+  ASSERT_EQ(runs.size(), 1U);
+  EXPECT_EQ(runs[0].job, "Deployment/team-a/web");
+  EXPECT_EQ(runs[0].uid, "d1");
+}
+
+TEST_F(UsageWatchTest, APrometheusThatIsDownLeavesNumbersOutAndIsToldOnce) {
+  Start();
+  AddPod("train-0", "PyTorchJob", "train", "u1");
+  Resolve("u1");
+  is_down_ = true;
+  for (int i = 0; i < 3; ++i) Sweep();
+  EXPECT_TRUE(Runs().empty()) << "nothing is known, and nothing is said";
+  is_down_ = false;
+  utilization_ = {{"train-0", 70}};
+  Sweep();
+  ASSERT_EQ(Runs().size(), 1U);
+  EXPECT_EQ(Runs()[0].usage.gpu_utilization_percent, 70);
+  EXPECT_EQ(Runs()[0].gpu_seconds, 480);
+}
+
+TEST_F(UsageWatchTest, AnotherProcessGoesOnWithTheRun) {
+  UsageWatch second(client_, {jobs_, pods_, nodes_, profiles_}, store_, prometheus_, "http://p:9090", clock_, log_);
+  second.FeedQueue(queue_);
+  Start();
+  AddPod("train-0", "PyTorchJob", "train", "u1");
+  Resolve("u1");
+  utilization_ = {{"train-0", 80}};
+  for (int i = 0; i < 3; ++i) Sweep();
+  ASSERT_EQ(Runs().size(), 1U);
+  const api::WorkloadRun first = Runs()[0];
+  utilization_ = {{"train-0", 20}};
+  ASSERT_TRUE(second.Reconcile({"team-a", "u1"}, {}));
+  for (int i = 0; i < 2; ++i) {
+    clock_.Advance(60s);
+    ASSERT_TRUE(second.Reconcile(UsageWatch::Sweep(), {}));
+    ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
+  }
+  ASSERT_EQ(Runs().size(), 1U);
+  EXPECT_EQ(Runs()[0].start, first.start);
+  EXPECT_LT(Runs()[0].usage.gpu_utilization_percent, 80);
+  EXPECT_GT(Runs()[0].usage.gpu_utilization_percent, 20);
+  EXPECT_EQ(Runs()[0].usage.max_gpu_memory_bytes, 8000LL << 20);
+}
+
+TEST_F(UsageWatchTest, AtMostTenRunsAreWrittenASecond) {
+  Start();
+  for (int i = 0; i < 25; ++i) {
+    const std::string name = "p" + std::to_string(i);
+    AddPod(name, "", "", "", 1);
+    utilization_[name] = 50;
+  }
+  ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
+  for (const auto& pod : pods_.List<kube::Pod>()) Resolve(pod->metadata.uid);
+  clock_.Advance(60s);
+  std::vector<std::size_t> written;
+  for (int i = 0; i < 3; ++i) {
+    const auto action = watch_.Reconcile(UsageWatch::Sweep(), {});
+    ASSERT_TRUE(action);
+    ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
+    written.push_back(Runs().size());
+    clock_.Advance(1s);
+  }
+  EXPECT_THAT(written, ::testing::ElementsAre(10, 20, 25));
+}
+
+}  // namespace
+}  // namespace grus

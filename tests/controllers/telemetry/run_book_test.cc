@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/telemetry/run_book.h"
+
+#include <gmock/gmock.h>
+
+namespace grus {
+namespace {
+
+using std::chrono::seconds;
+
+kube::Time At(int second) { return {kube::Time{}.value + std::chrono::hours(24 * 365 * 50) + seconds(second)}; }
+
+std::string TypeOf(const std::string& node) { return node.empty() ? "" : "A100"; }
+
+JobRef Job(const std::string& name) { return {"Job", {"team-a", name}, "uid-" + name}; }
+
+GpuPod Pod(const std::string& name, const std::string& job, int started, int gpus = 2) {
+  return {.key = {"team-a", name},
+          .uid = "pod-" + name + "-" + std::to_string(started),
+          .owner = Job(job),
+          .gpus = gpus,
+          .node = "n1",
+          .started = At(started)};
+}
+
+GpuPod Ended(GpuPod pod, int when, api::RunOutcome outcome = api::RunOutcome::kSucceeded) {
+  pod.ended = At(when);
+  pod.outcome = outcome;
+  return pod;
+}
+
+UsageByPod Uses(std::initializer_list<std::pair<const char*, double>> utilization) {
+  UsageByPod usage;
+  for (const auto& [pod, share] : utilization) {
+    PodUsage& used = usage[{"team-a", pod}];
+    used.gpu_utilization = used.max_gpu_utilization = share;
+    used.max_gpu_memory = share * 1e9;
+  }
+  return usage;
+}
+
+class RunBookTest : public ::testing::Test {
+ protected:
+  std::vector<JobRun> End(int now, const UsageByPod& usage) { return book_.EndInterval(usage, At(now), TypeOf); }
+  RunBook book_;
+};
+
+TEST_F(RunBookTest, AddsUpThePodsOfAJob) {
+  book_.See(Pod("a-0", "a", 0));
+  book_.See(Pod("a-1", "a", 10));
+  book_.See(Pod("b-0", "b", 0));
+  const auto runs = End(60, Uses({{"a-0", 0.5}, {"a-1", 0.9}, {"b-0", 0.1}, {"stranger", 1}}));
+  ASSERT_EQ(runs.size(), 2U);
+  const api::WorkloadRun& a = runs[0].run;
+  EXPECT_EQ(a.job, "Job/team-a/a");
+  EXPECT_EQ(a.gpus, 4);
+  EXPECT_EQ(a.gpu_seconds, 2 * 60 + 2 * 50);
+  EXPECT_EQ(a.gpu_type, "A100");
+  EXPECT_EQ(a.usage.gpu_utilization_percent, 70);
+  EXPECT_EQ(a.usage.max_gpu_utilization_percent, 90);
+  EXPECT_EQ(a.usage.max_gpu_memory_bytes, 900'000'000);
+  EXPECT_FALSE(a.end);
+  EXPECT_EQ(runs[1].run.usage.gpu_utilization_percent, 10);
+}
+
+TEST_F(RunBookTest, APodThatVanishesWithinTheIntervalStillCounts) {
+  book_.See(Pod("a-0", "a", 0));
+  book_.Remove("pod-a-0-0", At(40));
+  const auto runs = End(60, Uses({{"a-0", 0.5}}));
+  ASSERT_EQ(runs.size(), 1U);
+  EXPECT_TRUE(runs[0].is_over);
+  EXPECT_EQ(runs[0].run.gpu_seconds, 80);
+  EXPECT_EQ(runs[0].run.usage.gpu_utilization_percent, 50);
+  EXPECT_EQ(runs[0].run.outcome, api::RunOutcome::kDeleted);
+  EXPECT_EQ(runs[0].run.end, At(40));
+  EXPECT_EQ(book_.pod_count(), 0U);
+}
+
+TEST_F(RunBookTest, ARunStaysUntilItIsForgotten) {
+  book_.See(Ended(Pod("a-0", "a", 0), 40));
+  (void)End(60, Uses({{"a-0", 0.5}}));
+  const auto again = End(120, {});
+  ASSERT_EQ(again.size(), 1U);
+  EXPECT_EQ(again[0].run.usage.gpu_utilization_percent, 50);
+  EXPECT_EQ(again[0].run.outcome, api::RunOutcome::kSucceeded);
+  book_.Forget("uid-a");
+  EXPECT_TRUE(End(180, {}).empty());
+}
+
+TEST_F(RunBookTest, TheLastPodSaysHowItEnded) {
+  book_.See(Ended(Pod("a-0", "a", 0), 20, api::RunOutcome::kFailed));
+  book_.See(Ended(Pod("a-1", "a", 20), 50, api::RunOutcome::kSucceeded));
+  EXPECT_EQ(End(60, {})[0].run.outcome, api::RunOutcome::kSucceeded);
+}
+
+TEST_F(RunBookTest, MeansAreWeightedByTime) {
+  book_.See(Pod("a-0", "a", 0));
+  (void)End(60, Uses({{"a-0", 0.9}}));
+  (void)End(240, Uses({{"a-0", 0.1}}));
+  EXPECT_EQ(End(240, {})[0].run.usage.gpu_utilization_percent, 30);
+}
+
+TEST_F(RunBookTest, WhatNoSourceToldIsNotZero) {
+  book_.See(Pod("a-0", "a", 0));
+  (void)End(60, Uses({{"a-0", 0.8}}));
+  const auto runs = End(120, {});
+  EXPECT_EQ(runs[0].run.usage.gpu_utilization_percent, 80) << "the mean of what is known";
+  EXPECT_FALSE(runs[0].run.usage.memory_bandwidth_percent);
+  EXPECT_EQ(runs[0].run.usage.cpu_cores, "");
+}
+
+TEST_F(RunBookTest, ANameThatTwoJobsHadCountsForNeither) {
+  book_.See(Ended(Pod("same", "a", 0), 20));
+  book_.See(Pod("same", "b", 30));
+  for (const JobRun& run : End(60, Uses({{"same", 1}}))) EXPECT_FALSE(run.run.usage.gpu_utilization_percent);
+  const auto later = End(120, Uses({{"same", 1}}));
+  EXPECT_FALSE(later[0].run.usage.gpu_utilization_percent);
+  EXPECT_EQ(later[1].run.usage.gpu_utilization_percent, 100) << "only b has it now";
+}
+
+TEST_F(RunBookTest, AReplacementOfTheSameJobCounts) {
+  book_.See(Ended(Pod("a-0", "a", 0), 20));
+  book_.See(Pod("a-0", "a", 30));
+  const auto runs = End(60, Uses({{"a-0", 0.5}}));
+  EXPECT_EQ(runs[0].run.usage.gpu_utilization_percent, 50);
+  EXPECT_EQ(runs[0].run.gpus, 2);
+  EXPECT_EQ(runs[0].run.gpu_seconds, 40 + 60);
+}
+
+TEST_F(RunBookTest, PodsBelongToTheRootOfTheirOwners) {
+  book_.See(Pod("s-1", "s-1", 0));
+  book_.See(Pod("s-2", "s-2", 0));
+  (void)End(60, Uses({{"s-1", 0.2}, {"s-2", 0.4}}));
+  const JobRef set{"JobSet", {"team-a", "s"}, "uid-s"};
+  book_.SetRoot("uid-s-1", set);
+  book_.SetRoot("uid-s-2", set);
+  const auto runs = End(120, Uses({{"s-1", 0.2}, {"s-2", 0.4}}));
+  ASSERT_EQ(runs.size(), 1U);
+  EXPECT_EQ(runs[0].run.job, "JobSet/team-a/s");
+  EXPECT_EQ(runs[0].run.gpus, 4);
+  EXPECT_EQ(runs[0].run.gpu_seconds, 480);
+  EXPECT_EQ(runs[0].run.usage.gpu_utilization_percent, 30);
+}
+
+TEST_F(RunBookTest, GoesOnWithWhatWasRecordedBefore) {
+  book_.See(Pod("a-0", "a", 100));
+  (void)End(160, Uses({{"a-0", 0.2}}));
+  api::WorkloadRun before;
+  before.uid = "uid-a";
+  before.start = At(0);
+  before.gpus = 4;
+  before.gpu_seconds = 4 * 180;
+  before.usage.gpu_utilization_percent = 60;
+  before.usage.max_gpu_memory_bytes = 5'000'000'000;
+  book_.Resume(before);
+  const auto runs = End(160, {});
+  EXPECT_EQ(runs[0].run.start, At(0));
+  EXPECT_EQ(runs[0].run.gpus, 4);
+  EXPECT_EQ(runs[0].run.gpu_seconds, 720);
+  EXPECT_EQ(runs[0].run.usage.gpu_utilization_percent, 50) << "three minutes at 60 %, one at 20 %";
+  EXPECT_EQ(runs[0].run.usage.max_gpu_memory_bytes, 5'000'000'000);
+}
+
+TEST(MergeRun, KeepsThoseThatRunAndThoseThatEndedLast) {
+  std::vector<api::WorkloadRun> runs;
+  const auto run = [](const std::string& uid, int start, std::optional<int> end) {
+    api::WorkloadRun made;
+    made.uid = uid;
+    made.start = At(start);
+    if (end) made.end = At(*end);
+    return made;
+  };
+  runs = MergeRun(runs, run("old-but-runs", 0, {}), 3);
+  runs = MergeRun(runs, run("ended-first", 1, 10), 3);
+  runs = MergeRun(runs, run("ended-later", 1, 20), 3);
+  runs = MergeRun(runs, run("new", 30, {}), 3);
+  std::vector<std::string> left;
+  for (const auto& one : runs) left.push_back(one.uid);
+  EXPECT_THAT(left, ::testing::ElementsAre("old-but-runs", "ended-later", "new"));
+  EXPECT_EQ(MergeRun(runs, run("new", 30, 40), 3).back().end, At(40));
+}
+
+TEST(FeaturesOf, WeighsRunsByGpuSecondsAndKeepsMaxima) {
+  std::vector<api::WorkloadRun> runs(3);
+  runs[0] = {.uid = "a", .gpu_type = "A100", .gpu_seconds = 900, .usage = {.gpu_utilization_percent = 80}};
+  runs[0].usage.max_gpu_memory_bytes = 10;
+  runs[1] = {.uid = "b", .gpu_type = "A100", .gpu_seconds = 100, .usage = {.gpu_utilization_percent = 20}};
+  runs[1].usage.max_gpu_memory_bytes = 30;
+  runs[2] = {.uid = "c", .gpu_type = "H100", .gpu_seconds = 100};
+  const auto features = FeaturesOf(runs);
+  ASSERT_EQ(features.size(), 1U) << "of the H100 nothing is known";
+  EXPECT_EQ(features[0].gpu_type, "A100");
+  EXPECT_EQ(features[0].runs, 2);
+  EXPECT_EQ(features[0].usage.gpu_utilization_percent, 74);
+  EXPECT_EQ(features[0].usage.max_gpu_memory_bytes, 30);
+}
+
+TEST(IsNews, OnlyWhatAReaderWouldNotice) {
+  api::ResourceUsage before{.gpu_utilization_percent = 50, .max_gpu_memory_bytes = 10LL << 30};
+  api::ResourceUsage after = before;
+  EXPECT_FALSE(IsNews(before, after));
+  after.max_gpu_memory_bytes = 105LL << 27;
+  EXPECT_TRUE(IsNews(before, after));
+  after.max_gpu_memory_bytes = 101LL << 27;
+  EXPECT_TRUE(IsNews(before, after)) << "26 % more";
+  after = before;
+  after.max_gpu_memory_bytes = (10LL << 30) + (900LL << 20);
+  EXPECT_FALSE(IsNews(before, after)) << "9 % more";
+  after = before;
+  after.gpu_utilization_percent = 54;
+  EXPECT_FALSE(IsNews(before, after));
+  after.gpu_utilization_percent = 44;
+  EXPECT_TRUE(IsNews(before, after));
+  after = before;
+  after.disk_bytes_per_second = 0;
+  EXPECT_TRUE(IsNews(before, after)) << "it was not known before";
+}
+
+}  // namespace
+}  // namespace grus
