@@ -201,17 +201,20 @@ kube::Status ProfileStore::WriteStatus(const WorkloadProfile& profile, const std
 }
 
 kube::Status ProfileStore::MakeRoom(const std::string& ns, std::stop_token stop) {
+  std::map<std::string, std::vector<Profile>> by_namespace;
+  std::size_t count = 0;
   const auto all = profiles_.List<WorkloadProfile>();
-  std::vector<Profile> theirs, ours;
   for (const auto& profile : all) {
     if (!IsMadeByGrus(*profile)) continue;
-    ours.push_back(profile);
-    if (!ns.empty() && profile->spec.workload.ns == ns) theirs.push_back(profile);
+    by_namespace[profile->spec.workload.ns].push_back(profile);
+    ++count;
   }
-  const bool is_theirs = theirs.size() >= kMostOfNamespace;
-  if (!is_theirs && ours.size() < kMostProfiles) return {};
-  const auto oldest =
-      std::ranges::min_element(is_theirs ? theirs : ours, {}, [](const auto& one) { return LastUsed(*one); });
+  auto from = by_namespace.find(ns);
+  const bool is_full = !ns.empty() && from != by_namespace.end() && from->second.size() >= kMostOfNamespace;
+  if (!is_full && count < kMostProfiles) return {};
+  if (!is_full) from = std::ranges::max_element(by_namespace, {}, [](const auto& one) { return one.second.size(); });
+  const auto oldest = std::ranges::min_element(
+      from->second, {}, [](const Profile& one) { return std::tuple(!one->spec.points.empty(), LastUsed(*one)); });
   return Delete(**oldest, std::move(stop));
 }
 

@@ -8,8 +8,9 @@
 //
 // A Retry-After for one writer holds for all of them: until then a write of that profile fails with the same error.
 //
-// One namespace has kMostOfNamespace profiles at most, and the cluster kMostProfiles: of more, the one that was used
-// longest ago is deleted. A speed that no GPU has is not saved.
+// One namespace has kMostOfNamespace profiles at most, and the cluster kMostProfiles: of more, one of that namespace,
+// or of the one that has most, is deleted: of those without measurements, if there are any, that which was used longest
+// ago. A speed that no GPU has is not saved.
 //
 // Find() reads the cache, which may lag behind; Save() and Edit() read the API server, and block. Thread-safe.
 #pragma once

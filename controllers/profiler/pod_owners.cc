@@ -25,6 +25,16 @@ constexpr Between kBetween[] = {
     {"PodGroup", "/apis/scheduling.x-k8s.io/v1alpha1", "podgroups"},
 };
 constexpr int kMostLevels = 4;
+constexpr std::size_t kLongestWord = 63;
+constexpr char kUnknownUid[] = "podgroup-";  // And the name: until the group was read.
+
+// The API server takes any text as the kind, name or UID of an owner.
+bool IsPlain(std::string_view word) {
+  const auto is_fine = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
+  };
+  return !word.empty() && word.front() != '.' && word.size() <= 253 && std::ranges::all_of(word, is_fine);
+}
 
 bool IsGpu(std::string_view resource) {
   return resource.ends_with("/gpu") || resource.starts_with("gpu.intel.com/") ||
@@ -71,11 +81,12 @@ std::int32_t GpusOf(const kube::Pod& pod) {
 
 JobRef OwnerRefOf(const kube::Pod& pod) {
   const std::string& ns = pod.metadata.ns;
-  if (const kube::OwnerReference* owner = pod.metadata.Controller()) {
+  const kube::OwnerReference* owner = pod.metadata.Controller();
+  if (owner != nullptr && IsPlain(owner->kind.str()) && IsPlain(owner->name.str()) && IsPlain(owner->uid.str())) {
     return {owner->kind.str(), {ns, owner->name.str()}, owner->uid.str()};
   }
   const std::string group(GroupNameOf(api::PodGroup::ResourceKind(), pod.metadata));
-  if (!group.empty()) return {"PodGroup", {ns, group}, "podgroup/" + ns + "/" + group};
+  if (owner == nullptr && !group.empty()) return {"PodGroup", {ns, group}, kUnknownUid + group};
   return {"Pod", pod.metadata.Key(), pod.metadata.uid};
 }
 
@@ -92,7 +103,9 @@ std::optional<GpuPod> GpuPodOf(const kube::Pod& pod, kube::Time now) {
               .started = pod.status.start_time.value_or(now)};
   if (has_ended) {
     seen.ended = EndOf(pod, now);
-    seen.outcome = pod.status.phase.view() == "Succeeded" ? api::RunOutcome::kSucceeded : api::RunOutcome::kFailed;
+    seen.outcome = pod.status.phase.view() == "Succeeded" ? api::RunOutcome::kSucceeded
+                   : pod.metadata.is_being_deleted()      ? api::RunOutcome::kDeleted  // It was told to end.
+                                                          : api::RunOutcome::kFailed;
   }
   return seen;
 }
@@ -113,12 +126,14 @@ kube::Result<JobRef> RootOf(kube::Client& client, JobRef owner, std::stop_token 
     if (!object) return object.error();
     const Json* metadata = object->Find("metadata");
     if (metadata == nullptr) break;
-    if (owner.uid.starts_with("podgroup/")) owner.uid = TextAt(*metadata, "uid");
+    if (owner.uid.starts_with(kUnknownUid)) owner.uid = TextAt(*metadata, "uid");
     if (TextAt(*metadata, "uid") != owner.uid) break;  // Another one of that name.
     std::optional<JobRef> above = ControllerIn(*object, owner.key.ns);
-    if (!above) break;
+    if (!above || !IsPlain(above->kind) || !IsPlain(above->key.name) || !IsPlain(above->uid)) break;
     owner = *std::move(above);
   }
+  owner.kind.resize(std::min(owner.kind.size(), kLongestWord));
+  owner.uid.resize(std::min(owner.uid.size(), kLongestWord));
   return owner;
 }
 

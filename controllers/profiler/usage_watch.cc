@@ -17,6 +17,8 @@ using kube::Json;
 using kube::KindOf;
 using kube::ObjectKey;
 
+// A run that is over and cannot be recorded is given up then.
+constexpr kube::Duration kGiveUp = std::chrono::minutes(15);
 // The newest sample may be this old when it is asked for.
 constexpr std::chrono::seconds kScrapeLag{5}, kShortest{60}, kLongest{600};
 
@@ -64,20 +66,20 @@ void UsageWatch::Note(const kube::Change& change) {
   const kube::Time now{clock_.WallNow()};
   const auto* pod = static_cast<const kube::Pod*>(change.after.get());
   const auto* before = static_cast<const kube::Pod*>(change.before.get());
-  if (pod == nullptr) {
+  const bool is_same = before != nullptr && pod != nullptr && before->metadata.uid == pod->metadata.uid;
+  if (before != nullptr && !is_same) {
     std::lock_guard lock(mutex_);
-    return book_.Remove(before->metadata.uid, now);
+    book_.Remove(before->metadata.uid, now);
   }
-  if (before != nullptr && before->metadata.uid == pod->metadata.uid && before->status.phase == pod->status.phase)
-    return;
+  if (pod == nullptr || (is_same && before->status.phase == pod->status.phase)) return;
   const std::optional<GpuPod> seen = GpuPodOf(*pod, now);
   if (!seen) return;
   {
     std::lock_guard lock(mutex_);
     book_.See(*seen);
-    if (!unresolved_.try_emplace(seen->owner.uid, *seen).second) return;
+    if (!unresolved_.try_emplace(seen->owner.Id(), *seen).second) return;
   }
-  feed_.Add({seen->key.ns, seen->owner.uid}, News::kNow, true);
+  feed_.Add({seen->key.ns, seen->owner.Id()}, News::kNow, true);
 }
 
 kube::Result<Action> UsageWatch::Reconcile(const ObjectKey& key, std::stop_token stop) {
@@ -103,6 +105,9 @@ void UsageWatch::EndInterval(const UsageByPod& usage) {
   std::lock_guard lock(mutex_);
   const std::vector<JobRun> runs = book_.EndInterval(usage, {clock_.WallNow()}, type_of);
   to_record_.assign(runs.begin(), runs.end());  // What was left of the last interval is in the new runs too.
+  std::set<std::string> known;
+  for (const JobRun& run : runs) known.insert(run.job.Id());
+  std::erase_if(workloads_, [&](const auto& workload) { return !known.contains(workload.first); });
 }
 
 kube::Result<Action> UsageWatch::Resolve(const ObjectKey& owner, std::stop_token stop) {
@@ -119,13 +124,13 @@ kube::Result<Action> UsageWatch::Resolve(const ObjectKey& owner, std::stop_token
   {
     std::lock_guard lock(mutex_);
     book_.SetRoot(owner.name, *root);
-    is_known = workloads_.contains(root->uid);
+    is_known = workloads_.contains(root->Id());
   }
   if (!is_known) {
     const auto pod = caches_.pods.Get<kube::Pod>(sample.key);
     WorkloadIdentity identity = IdentityFor(*root, pod ? *pod : kube::Pod(), stop);
     std::lock_guard lock(mutex_);
-    workloads_.try_emplace(root->uid, Workload{std::move(identity), false, {}});
+    workloads_.try_emplace(root->Id(), Workload{std::move(identity), false, {}});
   }
   std::lock_guard lock(mutex_);
   unresolved_.erase(owner.name);
@@ -169,26 +174,30 @@ bool UsageWatch::IsWorthWriting(const JobRun& now, const Workload& known) const 
   return now.is_over != before.end.has_value() || now.run.gpus > before.gpus || IsNews(before.usage, now.run.usage);
 }
 
-std::optional<UsageWatch::Workload> UsageWatch::WorkloadOf(const std::string& job_uid) {
+std::optional<UsageWatch::Workload> UsageWatch::WorkloadOf(const JobRef& job) {
   std::lock_guard lock(mutex_);
-  const auto at = workloads_.find(job_uid);
+  const auto at = workloads_.find(job.Id());
   if (at == workloads_.end()) return std::nullopt;
   if (std::exchange(at->second.was_resumed, true)) return at->second;
   const auto profile = caches_.profiles.Get<api::WorkloadProfile>({"", at->second.identity.fingerprint});
   if (!profile) return at->second;
-  const auto before = std::ranges::find(profile->spec.runs, job_uid, &api::WorkloadRun::uid);
+  const auto before = std::ranges::find(profile->spec.runs, job.uid, &api::WorkloadRun::uid);
   if (before == profile->spec.runs.end()) return at->second;
-  book_.Resume(*before);
+  book_.Resume(job.Id(), *before);
   at->second.written = *before;
   return std::nullopt;  // The next sweep has both.
 }
 
 bool UsageWatch::Record(const JobRun& now, std::stop_token stop) {
-  const std::optional<Workload> known = WorkloadOf(now.job.uid);
-  if (!known) return false;
+  const bool is_late = now.is_over && clock_.WallNow() - now.run.end->value > kGiveUp;
+  const std::optional<Workload> known = WorkloadOf(now.job);
+  if (!known) {
+    if (is_late) Forget(now.job);
+    return false;
+  }
   const bool is_empty = now.run.usage == api::ResourceUsage();  // No source told anything.
   if (is_empty || !IsWorthWriting(now, *known)) {
-    if (now.is_over) Forget(now.job.uid);
+    if (now.is_over) Forget(now.job);
     return false;
   }
   NewSpeeds record{known->identity.fingerprint, known->identity.workload};
@@ -201,21 +210,22 @@ bool UsageWatch::Record(const JobRun& now, std::stop_token stop) {
   if (const kube::Status saved = store_.Save(record, std::move(stop)); !saved) {
     log_.Warn("what a job used could not be recorded",
               {{"job", now.job.ToString()}, {"error", saved.error().message()}});
+    if (is_late) Forget(now.job);
     return true;
   }
   if (now.is_over) {
-    Forget(now.job.uid);
+    Forget(now.job);
     return true;
   }
   std::lock_guard lock(mutex_);
-  if (const auto at = workloads_.find(now.job.uid); at != workloads_.end()) at->second.written = run;
+  if (const auto at = workloads_.find(now.job.Id()); at != workloads_.end()) at->second.written = run;
   return true;
 }
 
-void UsageWatch::Forget(const std::string& job_uid) {
+void UsageWatch::Forget(const JobRef& job) {
   std::lock_guard lock(mutex_);
-  book_.Forget(job_uid);
-  workloads_.erase(job_uid);
+  book_.Forget(job.Id());
+  workloads_.erase(job.Id());
 }
 
 }  // namespace grus

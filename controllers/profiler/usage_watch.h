@@ -51,7 +51,7 @@ class UsageWatch final : public kube::Reconciler {
   // Call once, before the informers start.
   void FeedQueue(kube::WorkQueue& queue);
 
-  // Of the key Sweep(): a sweep; of others: finds out to which job pods belong.
+  // Of the key Sweep(): a sweep; of others, whose names are IDs of owners: finds out to which job their pods belong.
   kube::Result<kube::Action> Reconcile(const kube::ObjectKey& key, std::stop_token stop) override;
 
   static kube::ObjectKey Sweep() { return {"", "sweep"}; }
@@ -68,11 +68,11 @@ class UsageWatch final : public kube::Reconciler {
   UsageByPod Ask(std::stop_token stop);
   void EndInterval(const UsageByPod& usage);
   // What is known of the job; nullopt: its run is not to be recorded yet.
-  std::optional<Workload> WorkloadOf(const std::string& job_uid);
+  std::optional<Workload> WorkloadOf(const JobRef& job);
   // Whether it tried to write.
   bool Record(const JobRun& now, std::stop_token stop);
   bool IsWorthWriting(const JobRun& now, const Workload& known) const;
-  void Forget(const std::string& job_uid);
+  void Forget(const JobRef& job);
 
   kube::Client& client_;
   const UsageCaches caches_;
@@ -90,8 +90,8 @@ class UsageWatch final : public kube::Reconciler {
 
   std::mutex mutex_;  // Guards what follows.
   RunBook book_;
-  std::map<std::string, GpuPod> unresolved_;   // By the owner's UID: one of its pods.
-  std::map<std::string, Workload> workloads_;  // By the job's UID.
+  std::map<std::string, GpuPod> unresolved_;   // By the owner's ID: one of its pods.
+  std::map<std::string, Workload> workloads_;  // By the job's ID.
 };
 
 }  // namespace grus

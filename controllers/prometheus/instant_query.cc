@@ -6,10 +6,10 @@
 #include <limits>
 #include <optional>
 
-// clang-format off: the configuration comes first.
-#include <rapidjson/reader.h>
-
 #include "clientlib/model/rapidjson_config.h"
+// The configuration comes first.
+// clang-format off
+#include <rapidjson/reader.h>
 // clang-format on
 
 namespace grus {

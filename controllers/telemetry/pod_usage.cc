@@ -8,13 +8,14 @@
 namespace grus {
 namespace {
 
-// A rate needs two samples: scrapes of up to a minute have them.
+// A rate needs two samples: scrapes of up to a minute have them. Only the newest two count (irate): over a window that
+// a young container does not fill, rate() is too low.
 constexpr std::int64_t kShortestRate = 120;
 constexpr double kMostBytes = 1e14, kMostCores = 1e5;
 
 constexpr char kGpuPod[] = "namespace,pod,exported_namespace,exported_pod";
-constexpr char kByPod[] =
-    " by (namespace,pod,container_label_io_kubernetes_pod_namespace,container_label_io_kubernetes_pod_name) (";
+constexpr char kPod[] =
+    "namespace,pod,container_label_io_kubernetes_pod_namespace,container_label_io_kubernetes_pod_name";
 
 std::string Window(std::int64_t seconds) { return "[" + std::to_string(seconds) + "s])"; }
 
@@ -30,22 +31,23 @@ std::string OfGpus(const std::string& aggregate, const std::string& dcgm, const 
   const std::string users = By("max", std::string("uuid,") + kGpuPod,
                                "max_over_time(grus_gpu_process_memory_bytes" + Window(seconds) + " >= bool 0");
   return By(aggregate, kGpuPod,
-            over + dcgm + Window(seconds) + " or (100 * " + over + agent + Window(seconds) +
+            over + dcgm + Window(seconds) + " or (100 * " + By("max", "uuid", over + agent + Window(seconds)) +
                 ") * on (uuid) group_right () " + users);
 }
 
 // Of containers, not of the pods that hold them, which count them again: as the kubelet's cAdvisor and as one that runs
-// by itself names them.
+// by itself names them. A container that several scrapes tell of counts once.
 std::string OverContainers(const std::string& function, const std::string& metric, std::int64_t seconds) {
   const std::string own = "container_label_io_kubernetes_container_name";
-  return "sum" + std::string(kByPod) + function + "(" + metric + "{container!=\"\",container!=\"POD\"}" +
-         Window(seconds) + " or " + function + "(" + metric + "{" + own + "!=\"\"," + own + "!=\"POD\"}" +
-         Window(seconds) + ")";
+  return By("sum", kPod,
+            By("max", std::string("container,") + own + "," + kPod,
+               function + "(" + metric + "{container!=\"\",container!=\"POD\"}" + Window(seconds) + " or " + function +
+                   "(" + metric + "{" + own + "!=\"\"," + own + "!=\"POD\"}" + Window(seconds)));
 }
 
 // The network is the pod's: no container has it.
 std::string OverInterfaces(const std::string& metric, std::int64_t seconds) {
-  return "sum" + std::string(kByPod) + "rate(" + metric + Window(seconds) + ")";
+  return By("sum", kPod, By("max", std::string("interface,") + kPod, "irate(" + metric + Window(seconds)));
 }
 
 std::string_view Find(const QueryLabels& labels, std::string_view name) {
@@ -70,7 +72,7 @@ std::vector<UsageQuery> UsageQueries(std::int64_t seconds) {
        By("max", kGpuPod,
           By("sum", std::string("uuid,") + kGpuPod, "max_over_time(grus_gpu_process_memory_bytes" + Window(seconds))),
        &PodUsage::max_gpu_memory, 1, kMostBytes},
-      {"CPU", OverContainers("rate", "container_cpu_usage_seconds_total", rate), &PodUsage::cpu_cores, 1, kMostCores},
+      {"CPU", OverContainers("irate", "container_cpu_usage_seconds_total", rate), &PodUsage::cpu_cores, 1, kMostCores},
       {"memory", OverContainers("max_over_time", "container_memory_working_set_bytes", seconds), &PodUsage::max_memory,
        1, kMostBytes},
       {"network",
@@ -78,8 +80,8 @@ std::vector<UsageQuery> UsageQueries(std::int64_t seconds) {
            OverInterfaces("container_network_transmit_bytes_total", rate),
        &PodUsage::network, 1, kMostBytes},
       {"disk",
-       OverContainers("rate", "container_fs_reads_bytes_total", rate) + " + " +
-           OverContainers("rate", "container_fs_writes_bytes_total", rate),
+       OverContainers("irate", "container_fs_reads_bytes_total", rate) + " + " +
+           OverContainers("irate", "container_fs_writes_bytes_total", rate),
        &PodUsage::disk, 1, kMostBytes},
   };
 }

@@ -81,24 +81,23 @@ void RunBook::Remove(const std::string& pod_uid, Time now) {
 }
 
 const JobRef& RunBook::RootOf(const JobRef& owner) const {
-  const auto at = roots_.find(owner.uid);
+  const auto at = roots_.find(owner.Id());
   return at == roots_.end() ? owner : at->second;
 }
 
-void RunBook::SetRoot(const std::string& owner_uid, const JobRef& root) {
-  roots_[owner_uid] = root;
-  if (owner_uid == root.uid) return;
-  const auto own = jobs_.find(owner_uid);
-  if (own == jobs_.end()) return;
-  Job& job = jobs_[root.uid];
+void RunBook::SetRoot(const std::string& owner_id, const JobRef& root) {
+  roots_[owner_id] = root;
+  const auto own = jobs_.find(owner_id);
+  if (owner_id == root.Id() || own == jobs_.end()) return;
+  Job& job = jobs_[root.Id()];
   job.ref = root;
   job.usage.Merge(own->second.usage);
   job.gpu_seconds += own->second.gpu_seconds;
   jobs_.erase(own);
 }
 
-void RunBook::Resume(const WorkloadRun& before) {
-  const auto at = jobs_.find(before.uid);
+void RunBook::Resume(const std::string& job_id, const WorkloadRun& before) {
+  const auto at = jobs_.find(job_id);
   if (at == jobs_.end()) return;
   Job& job = at->second;
   const double seconds = before.gpus > 0 ? static_cast<double>(before.gpu_seconds) / before.gpus : 0;
@@ -112,12 +111,12 @@ void RunBook::Resume(const WorkloadRun& before) {
 std::vector<JobRun> RunBook::EndInterval(const UsageByPod& usage, Time now, const TypeOf& type_of) {
   const std::optional<Time> start = std::exchange(interval_start_, now);
   std::unordered_map<kube::ObjectKey, std::set<std::string>> jobs_of_name;
-  for (const auto& [uid, pod] : pods_) jobs_of_name[pod.key].insert(RootOf(pod.owner).uid);
+  for (const auto& [uid, pod] : pods_) jobs_of_name[pod.key].insert(RootOf(pod.owner).Id());
   std::map<std::string, Interval> intervals;
   for (const auto& [uid, pod] : pods_) {
     const JobRef& root = RootOf(pod.owner);
-    jobs_[root.uid].ref = root;
-    Interval& interval = intervals[root.uid];
+    jobs_[root.Id()].ref = root;
+    Interval& interval = intervals[root.Id()];
     interval.Add(pod, std::min(pod.ended.value_or(now), now), type_of);
     // The numbers of a name that two jobs had in this interval may be of either.
     const auto used = usage.find(pod.key);
@@ -126,10 +125,10 @@ std::vector<JobRun> RunBook::EndInterval(const UsageByPod& usage, Time now, cons
     const Time since = std::max(pod.started, start.value_or(pod.started));
     interval.seconds = std::max(interval.seconds, SecondsBetween(since, pod.ended.value_or(now)));
   }
-  for (const auto& [uid, interval] : intervals) jobs_[uid].End(interval);
+  for (const auto& [id, interval] : intervals) jobs_[id].End(interval);
   DropEnded(now);
   std::vector<JobRun> runs;
-  for (const auto& [uid, job] : jobs_) runs.push_back({job.ref, job.run, job.run.end.has_value()});
+  for (const auto& [id, job] : jobs_) runs.push_back({job.ref, job.run, job.run.end.has_value()});
   return runs;
 }
 
@@ -139,11 +138,11 @@ void RunBook::DropEnded(Time now) {
   for (auto at = pods_.begin(); at != pods_.end();) {
     const GpuPod& pod = at->second;
     if (!pod.ended || *pod.ended > now) {
-      owners.insert(pod.owner.uid);
+      owners.insert(pod.owner.Id());
       ++at;
       continue;
     }
-    const auto job = jobs_.find(RootOf(pod.owner).uid);
+    const auto job = jobs_.find(RootOf(pod.owner).Id());
     if (job != jobs_.end()) job->second.gpu_seconds += pod.gpus * SecondsBetween(pod.started, *pod.ended);
     at = pods_.erase(at);
   }

@@ -22,6 +22,8 @@ struct JobRef {
   kube::ObjectKey key = {};
   std::string uid = {};
   std::string ToString() const { return kind + "/" + key.ToString(); }
+  // Unique, whatever UIDs pods of another namespace claim their owners have.
+  std::string Id() const { return key.ns + "/" + uid; }
   friend bool operator==(const JobRef&, const JobRef&) = default;
 };
 
@@ -50,16 +52,16 @@ class RunBook {
   void Remove(const std::string& pod_uid, kube::Time now);
 
   // `owner` belongs to `root`: its pods are that job's.
-  void SetRoot(const std::string& owner_uid, const JobRef& root);
+  void SetRoot(const std::string& owner_id, const JobRef& root);
   // What was recorded of the job before this process began.
-  void Resume(const api::WorkloadRun& before);
+  void Resume(const std::string& job_id, const api::WorkloadRun& before);
 
   // Ends the interval that began with the last call: `usage` is of all of it. All runs, as they are now. `type_of`: the
   // GPU type of a node; empty: not known.
   using TypeOf = std::function<std::string(const std::string& node)>;
   std::vector<JobRun> EndInterval(const UsageByPod& usage, kube::Time now, const TypeOf& type_of);
   // Of a run that is over.
-  void Forget(const std::string& job_uid) { jobs_.erase(job_uid); }
+  void Forget(const std::string& job_id) { jobs_.erase(job_id); }
 
   std::size_t pod_count() const { return pods_.size(); }
   std::size_t job_count() const { return jobs_.size(); }
@@ -79,8 +81,8 @@ class RunBook {
   void DropEnded(kube::Time now);
 
   std::unordered_map<std::string, GpuPod> pods_;   // By UID.
-  std::unordered_map<std::string, JobRef> roots_;  // By the owner's UID; of owners that have pods.
-  std::map<std::string, Job> jobs_;                // By UID.
+  std::unordered_map<std::string, JobRef> roots_;  // By the owner's ID; of owners that have pods.
+  std::map<std::string, Job> jobs_;                // By ID.
   std::optional<kube::Time> interval_start_;
 };
 

@@ -71,7 +71,7 @@ class UsageWatchTest : public testing::ReconcilerFixture {
   // Finds out whose pods there are, as the queue would.
   void Resolve(const std::string& owner_uid) {
     ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
-    const auto resolved = watch_.Reconcile({"team-a", owner_uid}, {});
+    const auto resolved = watch_.Reconcile({"team-a", "team-a/" + owner_uid}, {});
     ASSERT_TRUE(resolved) << resolved.error().message();
   }
   // One sweep, a minute after the last one, and all its writes.
@@ -240,7 +240,7 @@ TEST_F(UsageWatchTest, AnotherProcessGoesOnWithTheRun) {
   ASSERT_EQ(Runs().size(), 1U);
   const api::WorkloadRun first = Runs()[0];
   utilization_ = {{"train-0", 20}};
-  ASSERT_TRUE(second.Reconcile({"team-a", "u1"}, {}));
+  ASSERT_TRUE(second.Reconcile({"team-a", "team-a/u1"}, {}));
   for (int i = 0; i < 2; ++i) {
     clock_.Advance(60s);
     ASSERT_TRUE(second.Reconcile(UsageWatch::Sweep(), {}));

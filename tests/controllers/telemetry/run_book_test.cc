@@ -83,7 +83,7 @@ TEST_F(RunBookTest, ARunStaysUntilItIsForgotten) {
   ASSERT_EQ(again.size(), 1U);
   EXPECT_EQ(again[0].run.usage.gpu_utilization_percent, 50);
   EXPECT_EQ(again[0].run.outcome, api::RunOutcome::kSucceeded);
-  book_.Forget("uid-a");
+  book_.Forget("team-a/uid-a");
   EXPECT_TRUE(End(180, {}).empty());
 }
 
@@ -132,14 +132,28 @@ TEST_F(RunBookTest, PodsBelongToTheRootOfTheirOwners) {
   book_.See(Pod("s-2", "s-2", 0));
   (void)End(60, Uses({{"s-1", 0.2}, {"s-2", 0.4}}));
   const JobRef set{"JobSet", {"team-a", "s"}, "uid-s"};
-  book_.SetRoot("uid-s-1", set);
-  book_.SetRoot("uid-s-2", set);
+  book_.SetRoot("team-a/uid-s-1", set);
+  book_.SetRoot("team-a/uid-s-2", set);
   const auto runs = End(120, Uses({{"s-1", 0.2}, {"s-2", 0.4}}));
   ASSERT_EQ(runs.size(), 1U);
   EXPECT_EQ(runs[0].run.job, "JobSet/team-a/s");
   EXPECT_EQ(runs[0].run.gpus, 4);
   EXPECT_EQ(runs[0].run.gpu_seconds, 480);
   EXPECT_EQ(runs[0].run.usage.gpu_utilization_percent, 30);
+}
+
+TEST_F(RunBookTest, APodOfAnotherNamespaceThatNamesTheSameOwnerIsAnotherJobs) {
+  book_.See(Pod("a-0", "a", 0));
+  GpuPod forged = Pod("a-1", "a", 0);
+  forged.key.ns = forged.owner.key.ns = "team-b";
+  forged.uid = "forged";
+  book_.See(forged);
+  UsageByPod usage = Uses({{"a-0", 0.8}});
+  usage[{"team-b", "a-1"}].gpu_utilization = 0;
+  const auto runs = End(60, usage);
+  ASSERT_EQ(runs.size(), 2U);
+  EXPECT_EQ(runs[0].run.usage.gpu_utilization_percent, 80);
+  EXPECT_EQ(runs[0].run.gpus, 2);
 }
 
 TEST_F(RunBookTest, GoesOnWithWhatWasRecordedBefore) {
@@ -152,7 +166,7 @@ TEST_F(RunBookTest, GoesOnWithWhatWasRecordedBefore) {
   before.gpu_seconds = 4 * 180;
   before.usage.gpu_utilization_percent = 60;
   before.usage.max_gpu_memory_bytes = 5'000'000'000;
-  book_.Resume(before);
+  book_.Resume("team-a/uid-a", before);
   const auto runs = End(160, {});
   EXPECT_EQ(runs[0].run.start, At(0));
   EXPECT_EQ(runs[0].run.gpus, 4);
