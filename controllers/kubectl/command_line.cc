@@ -305,8 +305,8 @@ int Top(const po::variables_map& values, std::ostream& out, std::ostream& error)
   const std::string ns = *NamespaceIn(values, (*connection)->config.default_namespace);
   const auto profiles = ListLive<api::WorkloadProfile>(*(*connection)->client, "");
   if (!profiles) return SayFailed(error, profiles.error());
-  const auto jobs = ListLive<api::ElasticHorovodJob>(*(*connection)->client, ns);
-  if (!jobs) return SayFailed(error, jobs.error());
+  auto jobs = ListLive<api::ElasticHorovodJob>(*(*connection)->client, ns);
+  if (!jobs) jobs = std::vector<std::shared_ptr<const api::ElasticHorovodJob>>();  // Then there are no ETAs.
   return Finish(out, error, TopText(*profiles, *jobs, {ns, values["ended"].as<bool>()}));
 }
 

@@ -69,15 +69,13 @@ struct Shared {
   }
 };
 
-// WorkloadProfiles, for all who write them.
-struct Profiles {
-  explicit Profiles(const Shared& with)
-      : store(with.client, *with.profiles, with.clock, with.options.profile_trust),
-        keeper(*with.profiles, store, with.clock, std::chrono::hours(24 * with.options.profile_days)) {
+// WorkloadProfiles that nobody writes just now.
+struct ProfileController {
+  ProfileController(const Shared& with, ProfileStore& store)
+      : keeper(*with.profiles, store, with.clock, std::chrono::hours(24 * with.options.profile_days)) {
     keeper.FeedQueue(with.Run(keeper, "workloadprofile", 1));
   }
 
-  ProfileStore store;
   ProfileKeeper keeper;
 };
 
@@ -144,7 +142,8 @@ struct UsageController {
   UsageController(const Shared& with, ProfileStore& store)
       : prometheus(with.clock, {with.options.usage_prometheus}),
         watch(with.client, {*with.jobs, with.pods, with.nodes, *with.profiles}, store, prometheus,
-              with.options.usage_prometheus, with.clock, with.log) {
+              {with.options.usage_prometheus, with.options.usage_selector, with.options.namespaces}, with.clock,
+              with.log) {
     watch.FeedQueue(with.Run(watch, "usage", 2));
   }
 
@@ -285,7 +284,7 @@ struct App::Impl {
       shared.far_pods = &far;
     }
     const bool has_trials = options.Runs("trial"), has_jobs = options.Runs("elastic");
-    if (has_jobs || has_trials || options.RecordsUsage()) {
+    if (has_jobs || has_trials) {
       shared.jobs = &manager.AddInformer(KindOf<api::ElasticHorovodJob>(), Everything(options));
     }
     // The first to be asked before planning: the account must know the queues when others say what they began.
@@ -293,12 +292,13 @@ struct App::Impl {
     if (options.Runs("gang")) AddGangs(shared, metrics);
     if (has_trials || options.RecordsUsage()) {
       shared.profiles = &manager.AddInformer(KindOf<api::WorkloadProfile>());
-      profiles.emplace(shared);
+      store.emplace(client, *shared.profiles, clock, options.profile_trust);
     }
     if (has_jobs) elastic.emplace(shared);
-    if (has_trials) trials.emplace(shared, profiles->store);
+    if (has_trials) trials.emplace(shared, *store);
+    if (store) profiles.emplace(shared, *store);
     if (has_jobs && options.Runs("profiler")) profiler.emplace(shared);
-    if (options.RecordsUsage()) usage.emplace(shared, profiles->store);
+    if (options.RecordsUsage()) usage.emplace(shared, *store);
   }
 
   void AddGangs(Shared& shared, kube::Registry& metrics) {
@@ -326,8 +326,9 @@ struct App::Impl {
   ClusterAccount account;
   std::optional<QueueController> queues;
   std::optional<ElasticController> elastic;
-  std::optional<Profiles> profiles;
+  std::optional<ProfileStore> store;
   std::optional<TrialController> trials;
+  std::optional<ProfileController> profiles;
   std::optional<ProfilerController> profiler;
   std::optional<UsageController> usage;
   std::optional<PeerLeases> peers;

@@ -145,6 +145,7 @@ std::vector<Right> NeededRights(const Options& options) {
     add({"patch", kGrus, "workloadprofiles/status", "", "", "profiles"});
     for (const std::string& ns : NamespacesOf(Where::kManaged, options)) {
       add({"get", "apps", "replicasets", ns, "", "whose pods use GPUs"});
+      add({"get", "scheduling.x-k8s.io", "podgroups", ns, "", "whose pods use GPUs"});
     }
   }
   if (options.ssh_network_policies && options.Runs("elastic")) {

@@ -114,6 +114,10 @@ po::options_description Describe(Options& options, Texts& texts) {
   add("usage-prometheus", text(options.usage_prometheus, "URL"),
       "The Prometheus that says what jobs use of their GPUs and nodes, for the profiler to record (default: none, and "
       "nothing is recorded).");
+  add("usage-selector", text(options.usage_selector, "MATCHERS"),
+      "Which of its series to believe, as job=~\"dcgm-exporter|kubelet\" (default: all). Set it where that Prometheus "
+      "also "
+      "scrapes pods of users, who may state any numbers.");
   add("log-level", preset(texts.level, "LEVEL"), "debug, info, warn or error.");
   add("log-format", preset(texts.format, "FORMAT"), "text or json.");
   add("check", po::bool_switch(&options.check),
@@ -165,6 +169,9 @@ kube::Status Check(const Texts& texts, Options& options) {
   }
   if (!options.usage_prometheus.empty() && !kube::ParseServerUrl(options.usage_prometheus)) {
     return Bad("usage-prometheus", options.usage_prometheus, "a URL such as http://prometheus:9090");
+  }
+  if (options.usage_selector.find_first_of("{}[]()") != std::string::npos) {
+    return Bad("usage-selector", options.usage_selector, "matchers without braces, such as job=\"dcgm-exporter\"");
   }
   const auto level = IndexIn(kLevels, texts.level);
   if (!level) return Bad("log-level", texts.level, "debug, info, warn or error");

@@ -31,8 +31,8 @@ struct Options {
   double resize_seconds = 20;
   ProfileTrust profile_trust = ProfileTrust::kNamespace;
   std::vector<std::string> prometheus_servers;
-  std::string usage_prometheus;  // Empty: what jobs use is not recorded.
-  bool RecordsUsage() const { return Runs("profiler") && !usage_prometheus.empty(); }
+  std::string usage_prometheus, usage_selector;  // No URL: what jobs use is not recorded.
+  bool RecordsUsage() const { return Runs("profiler") && Runs("elastic") && !usage_prometheus.empty(); }
   int profile_days = 180;     // 0: profiles are kept for ever.
   int reconcile_threads = 8;  // They mostly wait for the API server.
   kube::LogLevel log_level = kube::LogLevel::kInfo;

@@ -36,6 +36,9 @@ bool IsWithoutUnit(const api::WorkloadProfileSpec& profile) {
   return profile.throughput_unit == api::ThroughputUnit::kNotKnown && profile.points.empty();
 }
 
+// By a run that has not ended. Far from the end of time: others add to it.
+constexpr std::chrono::system_clock::time_point kUsedNow{std::chrono::hours(24 * 365 * 200)};
+
 // A GPU reads its memory, of 1 TB, a few times a second: no training has more samples than that many bytes, or steps
 // that take less than ten microseconds.
 constexpr double kMostSamplesOfGpu = 1e9, kMostStepsOfGpu = 1e5;
@@ -52,6 +55,13 @@ kube::Status CheckPlausible(const std::vector<ProfilePoint>& points, api::Throug
                                                         " is not possible");
   }
   return {};
+}
+
+// An API server whose CRD is older takes no runs, and says nothing.
+kube::Status CheckKept(const WorkloadProfile& written, const NewSpeeds& added) {
+  if (added.runs.empty() || !written.spec.runs.empty()) return {};
+  return kube::Error(ErrorCode::kInvalid,
+                     "the CustomResourceDefinition of WorkloadProfile is older than grus and keeps no runs: update it");
 }
 
 // kConflict if somebody created or deleted the profile meanwhile: the next try reads it again.
@@ -124,7 +134,9 @@ kube::Status ProfileStore::TrySave(const NewSpeeds& speeds, std::stop_token stop
                           {"spec", kube::ToJson(spec)}});
     const auto made = client_.Create(kind, "", object, {}, stop);
     if (!made) return Retried(made.error());
-    return WriteStatus(static_cast<const WorkloadProfile&>(**made), std::nullopt, stop);
+    const auto& profile = static_cast<const WorkloadProfile&>(**made);
+    if (kube::Status kept = CheckKept(profile, speeds); !kept) return kept;
+    return WriteStatus(profile, std::nullopt, stop);
   }
   const Profile profile = *std::move(found);
   if (profile->metadata.is_being_deleted()) return kube::Error(ErrorCode::kConflict, "it is being deleted");
@@ -185,7 +197,9 @@ kube::Result<ProfileStore::Profile> ProfileStore::WriteNew(const Profile& profil
   auto written =
       client_.Patch(KindOf<WorkloadProfile>(), profile->metadata.Key(), kube::PatchType::kMerge, patch, {}, stop);
   if (!written) return Retried(written.error());
-  return std::static_pointer_cast<const WorkloadProfile>(*std::move(written));
+  Profile now = std::static_pointer_cast<const WorkloadProfile>(*std::move(written));
+  if (kube::Status kept = CheckKept(*now, added); !kept) return std::move(kept).error();
+  return now;
 }
 
 kube::Status ProfileStore::WriteStatus(const WorkloadProfile& profile, const std::optional<api::ProfileDrift>& drift,
@@ -233,7 +247,7 @@ bool IsMadeByGrus(const WorkloadProfile& profile) { return profile.metadata.Labe
 kube::Time LastUsed(const WorkloadProfile& profile) {
   kube::Time last = profile.metadata.creation_timestamp.value_or(kube::Time{});
   for (const ProfilePoint& point : profile.spec.points) last = std::max(last, point.time);
-  for (const api::WorkloadRun& run : profile.spec.runs) last = std::max(last, run.end.value_or(run.start));
+  for (const api::WorkloadRun& run : profile.spec.runs) last = std::max(last, run.end.value_or(kube::Time{kUsedNow}));
   return last;
 }
 

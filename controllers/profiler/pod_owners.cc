@@ -57,14 +57,20 @@ std::optional<JobRef> ControllerIn(const Json& object, const std::string& ns) {
   return std::nullopt;
 }
 
-kube::Time EndOf(const kube::Pod& pod, kube::Time otherwise) {
+// When it ended, if it does not say so itself: when that was last heard of it, and no later. A pod may lie around for
+// days.
+kube::Time EndOf(const kube::Pod& pod) {
   std::optional<kube::Time> last;
+  const auto note = [&](const std::optional<kube::Time>& time) {
+    if (time && *time != kube::Time()) last = std::max(last.value_or(*time), *time);
+  };
   for (const kube::ContainerStatus& status : pod.status.container_statuses) {
-    if (status.state.terminated && status.state.terminated->finished_at) {
-      last = std::max(last.value_or(*status.state.terminated->finished_at), *status.state.terminated->finished_at);
-    }
+    if (status.state.terminated) note(status.state.terminated->finished_at);
   }
-  return last.value_or(otherwise);
+  if (!last) {
+    for (const kube::CoreCondition& condition : pod.status.conditions) note(condition.last_transition_time);
+  }
+  return last ? *last : pod.status.start_time.value_or(kube::Time());
 }
 
 }  // namespace
@@ -92,7 +98,7 @@ JobRef OwnerRefOf(const kube::Pod& pod) {
 
 std::optional<GpuPod> GpuPodOf(const kube::Pod& pod, kube::Time now) {
   const bool has_ended = HasEnded(pod);
-  if (pod.status.phase.view() != "Running" && !has_ended) return std::nullopt;
+  if (pod.status.phase.view() != "Running" && !(has_ended && pod.status.start_time)) return std::nullopt;
   const std::int32_t gpus = GpusOf(pod);
   if (gpus == 0) return std::nullopt;
   GpuPod seen{.key = pod.metadata.Key(),
@@ -102,7 +108,7 @@ std::optional<GpuPod> GpuPodOf(const kube::Pod& pod, kube::Time now) {
               .node = pod.spec.node_name.str(),
               .started = pod.status.start_time.value_or(now)};
   if (has_ended) {
-    seen.ended = EndOf(pod, now);
+    seen.ended = EndOf(pod);
     seen.outcome = pod.status.phase.view() == "Succeeded" ? api::RunOutcome::kSucceeded
                    : pod.metadata.is_being_deleted()      ? api::RunOutcome::kDeleted  // It was told to end.
                                                           : api::RunOutcome::kFailed;
@@ -129,7 +135,8 @@ kube::Result<JobRef> RootOf(kube::Client& client, JobRef owner, std::stop_token 
     if (owner.uid.starts_with(kUnknownUid)) owner.uid = TextAt(*metadata, "uid");
     if (TextAt(*metadata, "uid") != owner.uid) break;  // Another one of that name.
     std::optional<JobRef> above = ControllerIn(*object, owner.key.ns);
-    if (!above || !IsPlain(above->kind) || !IsPlain(above->key.name) || !IsPlain(above->uid)) break;
+    if (!above || above->kind == "CronJob") break;  // Each Job of a CronJob is a run.
+    if (!IsPlain(above->kind) || !IsPlain(above->key.name) || !IsPlain(above->uid)) break;
     owner = *std::move(above);
   }
   owner.kind.resize(std::min(owner.kind.size(), kLongestWord));

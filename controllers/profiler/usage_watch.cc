@@ -20,21 +20,29 @@ using kube::ObjectKey;
 // A run that is over and cannot be recorded is given up then.
 constexpr kube::Duration kGiveUp = std::chrono::minutes(15);
 // The newest sample may be this old when it is asked for.
-constexpr std::chrono::seconds kScrapeLag{5}, kShortest{60}, kLongest{600};
+constexpr std::chrono::seconds kScrapeLag{15}, kShortest{60}, kLongest{600};
+constexpr int kSweepsToSeeAll = 3;
+// An ElasticHorovodJob says how it ended soon after its workers went.
+constexpr kube::Duration kLastWord = std::chrono::minutes(2);
+constexpr kube::Duration kLongestPause = std::chrono::minutes(64);
 
-// Volumes that the API server adds to each pod, with a name that differs each time.
-void DropTokenVolumes(Json& spec) {
-  const auto is_token = [](const Json& item) {
-    const Json* name = item.Find("name");
-    return name != nullptr && name->AsString() != nullptr && name->AsString()->starts_with("kube-api-access-");
-  };
-  const auto drop = [&](Json* list) {
-    if (list != nullptr && list->AsArray() != nullptr) std::erase_if(*list->AsArray(), is_token);
-  };
-  drop(spec.Find("volumes"));
-  Json* containers = spec.Find("containers");
-  if (containers == nullptr || containers->AsArray() == nullptr) return;
-  for (Json& container : *containers->AsArray()) drop(container.Find("volumeMounts"));
+// What counts of a pod that was made by others: environment and volumes often name its rank, its peers or its run.
+Json TemplateOf(const Json& pod) {
+  Json containers = Json::MakeArray();
+  const Json* given = pod.At({"spec", "containers"});
+  if (given != nullptr && given->AsArray() != nullptr) {
+    for (const Json& container : *given->AsArray()) {
+      Json kept = Json::MakeObject();
+      for (const char* field : {"name", "image", "command", "args", "resources"}) {
+        if (const Json* value = container.Find(field)) kept[field] = *value;
+      }
+      containers.Append(std::move(kept));
+    }
+  }
+  Json spec = Json::MakeObject({{"containers", std::move(containers)}});
+  Json made = Json::MakeObject({{"spec", std::move(spec)}});
+  if (const Json* annotations = pod.At({"metadata", "annotations"})) made["metadata"]["annotations"] = *annotations;
+  return made;
 }
 
 // What the cache knows of a pod that the API server no longer has.
@@ -44,52 +52,81 @@ Json TemplateOf(const kube::Pod& pod) {
   return Json::MakeObject({{"spec", Json::MakeObject({{"containers", std::move(containers)}})}});
 }
 
+// "KIND/NAMESPACE/NAME": its namespace.
+std::string NamespaceOfRun(const api::WorkloadRun& run) {
+  const std::size_t first = run.job.find('/'), last = run.job.rfind('/');
+  return first == last ? std::string() : run.job.substr(first + 1, last - first - 1);
+}
+
+JobRef JobOfRun(const api::WorkloadRun& run) {
+  return {run.job.substr(0, run.job.find('/')), {NamespaceOfRun(run), run.job.substr(run.job.rfind('/') + 1)}, run.uid};
+}
+
 }  // namespace
 
 UsageWatch::UsageWatch(kube::Client& client, UsageCaches caches, ProfileStore& store, Prometheus& prometheus,
-                       std::string url, const kube::Clock& clock, const kube::Log& log)
+                       UsageSource source, const kube::Clock& clock, const kube::Log& log)
     : client_(client),
       caches_(caches),
       store_(store),
       prometheus_(prometheus),
-      url_(std::move(url)),
+      source_(std::move(source)),
       clock_(clock),
       log_(log) {}
 
 void UsageWatch::FeedQueue(kube::WorkQueue& queue) {
   feed_.Open(queue);
   caches_.pods.AddHandler([this](const kube::Change& change, bool) { Note(change); });
-  feed_.AddAfter(Sweep(), kEvery);
+  feed_.Add(Sweep());
+}
+
+void UsageWatch::Begin() {
+  {
+    std::lock_guard lock(mutex_);
+    if (std::exchange(has_begun_, true)) return;
+    for (const auto& profile : caches_.profiles.List<api::WorkloadProfile>()) {
+      for (const api::WorkloadRun& run : profile->spec.runs) {
+        if (run.end) continue;
+        recorded_[JobOfRun(run).Id()] = {profile->spec.fingerprint, profile->spec.workload};
+      }
+    }
+  }
+  next_sweep_ = clock_.Now() + kEvery;
+  for (const auto& pod : caches_.pods.List<kube::Pod>()) See(pod);  // Later ones are noted already.
 }
 
 void UsageWatch::Note(const kube::Change& change) {
-  const kube::Time now{clock_.WallNow()};
-  const auto* pod = static_cast<const kube::Pod*>(change.after.get());
   const auto* before = static_cast<const kube::Pod*>(change.before.get());
-  const bool is_same = before != nullptr && pod != nullptr && before->metadata.uid == pod->metadata.uid;
-  if (before != nullptr && !is_same) {
+  const auto pod = std::static_pointer_cast<const kube::Pod>(change.after);
+  const bool is_same = before != nullptr && pod && before->metadata.uid == pod->metadata.uid;
+  {
     std::lock_guard lock(mutex_);
-    book_.Remove(before->metadata.uid, now);
+    if (!has_begun_) return;
+    if (before != nullptr && !is_same) book_.Remove(before->metadata.uid, {clock_.WallNow()});
   }
-  if (pod == nullptr || (is_same && before->status.phase == pod->status.phase)) return;
-  const std::optional<GpuPod> seen = GpuPodOf(*pod, now);
+  if (pod && !(is_same && before->status.phase == pod->status.phase)) See(pod);
+}
+
+void UsageWatch::See(const std::shared_ptr<const kube::Pod>& pod) {
+  const std::optional<GpuPod> seen = GpuPodOf(*pod, {clock_.WallNow()});
   if (!seen) return;
   {
     std::lock_guard lock(mutex_);
     book_.See(*seen);
-    if (!unresolved_.try_emplace(seen->owner.Id(), *seen).second) return;
+    if (!unresolved_.try_emplace(seen->owner.Id(), Unresolved{*seen, pod}).second) return;
   }
   feed_.Add({seen->key.ns, seen->owner.Id()}, News::kNow, true);
 }
 
 kube::Result<Action> UsageWatch::Reconcile(const ObjectKey& key, std::stop_token stop) {
   if (key != Sweep()) return Resolve(key, std::move(stop));
+  Begin();
   if (clock_.Now() >= next_sweep_) {
     next_sweep_ = clock_.Now() + kEvery;
     EndInterval(Ask(stop));
   }
   for (int written = 0; !to_record_.empty() && !stop.stop_requested();) {
-    if (written == kWritesPerSecond) return Action::After(std::chrono::seconds(1));
+    if (written == kRunsPerSecond) return Action::After(std::chrono::seconds(1));
     const JobRun run = std::move(to_record_.front());
     to_record_.pop_front();
     if (Record(run, stop)) ++written;
@@ -102,38 +139,62 @@ void UsageWatch::EndInterval(const UsageByPod& usage) {
     const auto node = caches_.nodes.Get<kube::Node>({"", name});
     return node ? std::string(node->metadata.Label(kGpuProductLabel)) : std::string();
   };
+  const kube::TimePoint now = clock_.Now();
+  const auto last = std::exchange(last_sweep_, now);
+  const double window = std::chrono::duration<double>(last ? now - *last : kube::Duration(kShortest)).count();
   std::lock_guard lock(mutex_);
-  const std::vector<JobRun> runs = book_.EndInterval(usage, {clock_.WallNow()}, type_of);
+  const std::vector<JobRun> runs = book_.EndInterval(usage, {clock_.WallNow()}, window, type_of);
   to_record_.assign(runs.begin(), runs.end());  // What was left of the last interval is in the new runs too.
+  // So that not always the same are late.
+  std::ranges::rotate(
+      to_record_, to_record_.begin() +
+                      static_cast<std::ptrdiff_t>(runs.empty() ? 0 : static_cast<std::size_t>(sweeps_) % runs.size()));
   std::set<std::string> known;
   for (const JobRun& run : runs) known.insert(run.job.Id());
   std::erase_if(workloads_, [&](const auto& workload) { return !known.contains(workload.first); });
+  if (++sweeps_ == kSweepsToSeeAll) AddLostRuns();
+}
+
+void UsageWatch::AddLostRuns() {
+  std::set<std::string> known;
+  for (const JobRun& run : to_record_) known.insert(run.job.Id());
+  for (const auto& profile : caches_.profiles.List<api::WorkloadProfile>()) {
+    for (const api::WorkloadRun& run : profile->spec.runs) {
+      const JobRef job = JobOfRun(run);
+      const bool is_ours = source_.namespaces.empty() || std::ranges::count(source_.namespaces, job.key.ns) > 0;
+      if (run.end || !is_ours || known.contains(job.Id())) continue;
+      JobRun lost{job, run, true};
+      // Nobody saw it: no earlier than this.
+      lost.run.end = kube::Time{run.start.value + std::chrono::seconds(run.gpu_seconds / std::max(run.gpus, 1))};
+      workloads_[job.Id()] = {
+          .identity = {profile->spec.fingerprint, profile->spec.workload}, .was_resumed = true, .written = run};
+      to_record_.push_back(std::move(lost));
+    }
+  }
+  recorded_.clear();
 }
 
 kube::Result<Action> UsageWatch::Resolve(const ObjectKey& owner, std::stop_token stop) {
-  GpuPod sample;
+  std::optional<Unresolved> sample;
   {
     std::lock_guard lock(mutex_);
     const auto at = unresolved_.find(owner.name);
     if (at == unresolved_.end()) return Action::AwaitChange();
     sample = at->second;
   }
-  const kube::Result<JobRef> root = RootOf(client_, sample.owner, stop);
+  const kube::Result<JobRef> root = RootOf(client_, sample->pod.owner, stop);
   if (!root) return root.error();
-  bool is_known = false;
+  std::optional<WorkloadIdentity> identity;
   {
     std::lock_guard lock(mutex_);
     book_.SetRoot(owner.name, *root);
-    is_known = workloads_.contains(root->Id());
+    unresolved_.erase(owner.name);
+    if (workloads_.contains(root->Id())) return Action::AwaitChange();
+    if (const auto recorded = recorded_.find(root->Id()); recorded != recorded_.end()) identity = recorded->second;
   }
-  if (!is_known) {
-    const auto pod = caches_.pods.Get<kube::Pod>(sample.key);
-    WorkloadIdentity identity = IdentityFor(*root, pod ? *pod : kube::Pod(), stop);
-    std::lock_guard lock(mutex_);
-    workloads_.try_emplace(root->Id(), Workload{std::move(identity), false, {}});
-  }
+  if (!identity) identity = IdentityFor(*root, *sample->object, stop);
   std::lock_guard lock(mutex_);
-  unresolved_.erase(owner.name);
+  workloads_.try_emplace(root->Id(), Workload{.identity = *std::move(identity)});
   return Action::AwaitChange();
 }
 
@@ -142,27 +203,42 @@ WorkloadIdentity UsageWatch::IdentityFor(const JobRef& job, const kube::Pod& pod
     const auto live = caches_.jobs.Get<ElasticHorovodJob>(job.key);
     if (live && live->metadata.uid == job.uid) return IdentityOf(live->spec, live->metadata, store_.trust());
   }
-  kube::ObjectMeta metadata = pod.metadata;
-  metadata.ns = job.key.ns;
   const auto body = client_.GetRaw(kube::ObjectPath(KindOf<kube::Pod>(), pod.metadata.Key()), std::move(stop));
-  kube::Result<Json> object = body ? kube::ParseJson(*body) : kube::Result<Json>(TemplateOf(pod));
-  if (!object) object = TemplateOf(pod);
-  if (Json* spec = object->Find("spec")) DropTokenVolumes(*spec);
-  return IdentityOfPod(*object, metadata, store_.trust());
+  const kube::Result<Json> object = body ? kube::ParseJson(*body) : kube::Result<Json>(Json());
+  const bool is_it = object && object->At({"spec", "containers"}) != nullptr;
+  WorkloadIdentity identity =
+      IdentityOfPod(is_it ? TemplateOf(*object) : TemplateOf(pod), pod.metadata, store_.trust());
+  // Whoever reads profiles need not read what others' programs are told.
+  identity.workload.command.clear();
+  identity.workload.args.clear();
+  return identity;
 }
 
 UsageByPod UsageWatch::Ask(std::stop_token stop) {
   const kube::TimePoint now = clock_.Now();
-  const auto last = std::exchange(last_asked_, now);
-  const auto since = last ? std::chrono::ceil<std::chrono::seconds>(now - *last) + kScrapeLag : kShortest;
+  const auto window_of = [&](const std::string& name) {
+    const auto at = answered_.find(name);
+    if (at == answered_.end()) return kShortest.count();
+    const auto since = std::chrono::ceil<std::chrono::seconds>(now - at->second) + kScrapeLag;
+    return std::clamp<std::chrono::seconds>(since, kShortest, kLongest).count();
+  };
   UsageByPod usage;
-  for (const UsageQuery& query : UsageQueries(std::clamp<std::chrono::seconds>(since, kShortest, kLongest).count())) {
+  for (const UsageQuery& query : UsageQueries(window_of, source_.selector)) {
+    UsageByPod part;  // An answer may turn out to be cut off.
     const kube::Status asked = prometheus_.AskAll(
-        url_, query.text, [&](const QuerySample& sample) { AddRow(query, sample.labels, sample.value, usage); }, stop);
-    if (asked) {
-      failing_.erase(query.name);
-    } else if (!stop.stop_requested() && failing_.insert(query.name).second) {
-      log_.Warn("what jobs use is not known", {{"of", query.name}, {"error", asked.error().message()}});
+        source_.url, query.text, [&](const QuerySample& sample) { AddRow(query, sample.labels, sample.value, part); },
+        stop);
+    if (!asked) {
+      if (!stop.stop_requested() && failing_.insert(query.name).second) {
+        log_.Warn("what jobs use is not known", {{"of", query.name}, {"error", asked.error().message()}});
+      }
+      continue;
+    }
+    failing_.erase(query.name);
+    answered_[query.name] = now;
+    for (const auto& [pod, used] : part) {
+      std::optional<double>& field = usage[pod].*query.field;
+      if (const auto& value = used.*query.field) field = std::max(field.value_or(0), *value);
     }
   }
   return usage;
@@ -171,7 +247,9 @@ UsageByPod UsageWatch::Ask(std::stop_token stop) {
 bool UsageWatch::IsWorthWriting(const JobRun& now, const Workload& known) const {
   if (!known.written) return true;
   const api::WorkloadRun& before = *known.written;
-  return now.is_over != before.end.has_value() || now.run.gpus > before.gpus || IsNews(before.usage, now.run.usage);
+  const std::int64_t more = now.run.gpu_seconds - before.gpu_seconds;
+  return now.is_over != before.end.has_value() || now.run.gpus > before.gpus || IsNews(before.usage, now.run.usage) ||
+         more > std::max<std::int64_t>(before.gpu_seconds / 10, 600L * now.run.gpus);
 }
 
 std::optional<UsageWatch::Workload> UsageWatch::WorkloadOf(const JobRef& job) {
@@ -189,43 +267,58 @@ std::optional<UsageWatch::Workload> UsageWatch::WorkloadOf(const JobRef& job) {
 }
 
 bool UsageWatch::Record(const JobRun& now, std::stop_token stop) {
-  const bool is_late = now.is_over && clock_.WallNow() - now.run.end->value > kGiveUp;
+  const kube::Duration ago = now.is_over ? clock_.WallNow() - now.run.end->value : kube::Duration::zero();
   const std::optional<Workload> known = WorkloadOf(now.job);
   if (!known) {
-    if (is_late) Forget(now.job);
+    if (ago > kGiveUp) Forget(now.job);
     return false;
   }
   const bool is_empty = now.run.usage == api::ResourceUsage();  // No source told anything.
   if (is_empty || !IsWorthWriting(now, *known)) {
-    if (now.is_over) Forget(now.job);
+    const bool may_be_told = is_empty && !failing_.empty() && ago <= kGiveUp;
+    if (now.is_over && !may_be_told) Forget(now.job);
     return false;
   }
+  if (clock_.Now() < known->not_before) return false;
   NewSpeeds record{known->identity.fingerprint, known->identity.workload};
   api::WorkloadRun& run = record.runs.emplace_back(now.run);
   const auto job = caches_.jobs.Get<ElasticHorovodJob>(now.job.key);
   if (now.is_over && job && job->metadata.uid == now.job.uid) {  // Its workers never say whether it succeeded.
     if (job->status.phase == "Succeeded") run.outcome = api::RunOutcome::kSucceeded;
-    if (job->status.phase == "Failed") run.outcome = api::RunOutcome::kFailed;
+    else if (job->status.phase == "Failed") run.outcome = api::RunOutcome::kFailed;
+    else if (ago < kLastWord && !job->metadata.is_being_deleted()) return false;
   }
-  if (const kube::Status saved = store_.Save(record, std::move(stop)); !saved) {
+  const kube::Status saved = store_.Save(record, std::move(stop));
+  NoteWritten(now, run, saved);
+  if (saved ? now.is_over : ago > kGiveUp) Forget(now.job);
+  return true;
+}
+
+void UsageWatch::NoteWritten(const JobRun& now, const api::WorkloadRun& run, const kube::Status& saved) {
+  bool is_first = false;
+  {
+    std::lock_guard lock(mutex_);
+    const auto at = workloads_.find(now.job.Id());
+    if (at == workloads_.end()) return;
+    Workload& workload = at->second;
+    if (saved) {
+      workload.written = run;
+      workload.failures = 0;
+    } else {
+      is_first = workload.failures++ == 0;
+      workload.not_before = clock_.Now() + std::min(kLongestPause, kEvery * (1 << std::min(workload.failures, 6)));
+    }
+  }
+  if (is_first) {
     log_.Warn("what a job used could not be recorded",
               {{"job", now.job.ToString()}, {"error", saved.error().message()}});
-    if (is_late) Forget(now.job);
-    return true;
   }
-  if (now.is_over) {
-    Forget(now.job);
-    return true;
-  }
-  std::lock_guard lock(mutex_);
-  if (const auto at = workloads_.find(now.job.Id()); at != workloads_.end()) at->second.written = run;
-  return true;
 }
 
 void UsageWatch::Forget(const JobRef& job) {
   std::lock_guard lock(mutex_);
-  book_.Forget(job.Id());
-  workloads_.erase(job.Id());
+  // Its pods may have come back meanwhile: then it goes on.
+  if (book_.Forget(job.Id())) workloads_.erase(job.Id());
 }
 
 }  // namespace grus

@@ -5,7 +5,7 @@
 // Jobs of any kind count that have pods with GPUs: a job is the controller of its pods; above a ReplicaSet or a Job,
 // the controller of that; a PodGroup, if its pods have no controller. What a pod used until it vanished counts. One
 // query at a time, each for all pods of the cluster. A run is written when a reader would notice the difference, and
-// when it is over, at most kWritesPerSecond of them. A source that is missing or fails leaves its numbers out, and one
+// when it is over, at most kRunsPerSecond of them. A source that is missing or fails leaves its numbers out, and one
 // line in the log. A restart of grus goes on with the runs that are recorded.
 //
 // Thread-safe. A pass blocks for the answers and the writes.
@@ -39,13 +39,18 @@ struct UsageCaches {
   kube::Informer& profiles;
 };
 
+struct UsageSource {
+  std::string url = {};                      // Of the Prometheus, which the client may ask.
+  std::string selector = {};                 // As in UsageQueries().
+  std::vector<std::string> namespaces = {};  // Those whose pods are seen; empty: all.
+};
+
 class UsageWatch final : public kube::Reconciler {
  public:
   static constexpr kube::Duration kEvery = std::chrono::minutes(1);
-  static constexpr int kWritesPerSecond = 10;
+  static constexpr int kRunsPerSecond = 5;  // Each is a write of a profile and one of its status.
 
-  // `url`: of the Prometheus, which `prometheus` may ask.
-  UsageWatch(kube::Client& client, UsageCaches caches, ProfileStore& store, Prometheus& prometheus, std::string url,
+  UsageWatch(kube::Client& client, UsageCaches caches, ProfileStore& store, Prometheus& prometheus, UsageSource source,
              const kube::Clock& clock, const kube::Log& log);
 
   // Call once, before the informers start.
@@ -58,19 +63,31 @@ class UsageWatch final : public kube::Reconciler {
 
  private:
   struct Workload {
-    WorkloadIdentity identity;
+    WorkloadIdentity identity = {};
     bool was_resumed = false;
-    std::optional<api::WorkloadRun> written;
+    std::optional<api::WorkloadRun> written = {};
+    int failures = 0;              // Of writes, one after another.
+    kube::TimePoint not_before{};  // Of the next write.
   };
+  struct Unresolved {
+    GpuPod pod;
+    std::shared_ptr<const kube::Pod> object;
+  };
+  // What was there when this process began to lead. Before, nothing is noted.
+  void Begin();
   void Note(const kube::Change& change);
+  void See(const std::shared_ptr<const kube::Pod>& pod);
   kube::Result<kube::Action> Resolve(const kube::ObjectKey& owner, std::stop_token stop);
   WorkloadIdentity IdentityFor(const JobRef& job, const kube::Pod& pod, std::stop_token stop);
   UsageByPod Ask(std::stop_token stop);
   void EndInterval(const UsageByPod& usage);
+  // Those whose jobs have no pods any more.
+  void AddLostRuns();
   // What is known of the job; nullopt: its run is not to be recorded yet.
   std::optional<Workload> WorkloadOf(const JobRef& job);
   // Whether it tried to write.
   bool Record(const JobRun& now, std::stop_token stop);
+  void NoteWritten(const JobRun& now, const api::WorkloadRun& run, const kube::Status& saved);
   bool IsWorthWriting(const JobRun& now, const Workload& known) const;
   void Forget(const JobRef& job);
 
@@ -78,20 +95,25 @@ class UsageWatch final : public kube::Reconciler {
   const UsageCaches caches_;
   ProfileStore& store_;
   Prometheus& prometheus_;
-  const std::string url_;
+  const UsageSource source_;
   const kube::Clock& clock_;
   const kube::Log& log_;
   KeyFeed feed_{std::chrono::seconds(1)};
   // Of the one pass that sweeps.
   kube::TimePoint next_sweep_{};
-  std::optional<kube::TimePoint> last_asked_;
-  std::set<std::string> failing_;  // Queries.
+  std::optional<kube::TimePoint> last_sweep_;
+  int sweeps_ = 0;
+  std::map<std::string, kube::TimePoint> answered_;  // By query.
+  std::set<std::string> failing_;                    // Queries.
   std::deque<JobRun> to_record_;
 
   std::mutex mutex_;  // Guards what follows.
   RunBook book_;
-  std::map<std::string, GpuPod> unresolved_;   // By the owner's ID: one of its pods.
-  std::map<std::string, Workload> workloads_;  // By the job's ID.
+  bool has_begun_ = false;
+  std::map<std::string, Unresolved> unresolved_;  // By the owner's ID: one of its pods.
+  std::map<std::string, Workload> workloads_;     // By the job's ID.
+  // By the ID of a job, of runs that were recorded before and did not end: their profile, and what that is of.
+  std::map<std::string, WorkloadIdentity> recorded_;
 };
 
 }  // namespace grus

@@ -11,44 +11,78 @@ namespace {
 // A rate needs two samples: scrapes of up to a minute have them. Only the newest two count (irate): over a window that
 // a young container does not fill, rate() is too low.
 constexpr std::int64_t kShortestRate = 120;
-constexpr double kMostBytes = 1e14, kMostCores = 1e5;
+constexpr double kMostBytes = 1e14, kMostGpuMemory = 1e12, kMostCores = 1e5;
 
 constexpr char kGpuPod[] = "namespace,pod,exported_namespace,exported_pod";
 constexpr char kPod[] =
-    "namespace,pod,container_label_io_kubernetes_pod_namespace,container_label_io_kubernetes_pod_name";
-
-std::string Window(std::int64_t seconds) { return "[" + std::to_string(seconds) + "s])"; }
+    "namespace,pod,exported_namespace,exported_pod,container_label_io_kubernetes_pod_namespace,"
+    "container_label_io_kubernetes_pod_name";
 
 std::string By(const std::string& aggregate, const std::string& labels, const std::string& series) {
   return aggregate + " by (" + labels + ") (" + series + ")";
 }
 
-// `dcgm`: of dcgm-exporter, in percent, with the labels of the pod. `agent`: a ratio of grus-node-agent, whose
-// processes say which pods use the GPU.
-std::string OfGpus(const std::string& aggregate, const std::string& dcgm, const std::string& agent,
-                   std::int64_t seconds) {
-  const std::string over = aggregate + "_over_time(";
-  const std::string users = By("max", std::string("uuid,") + kGpuPod,
-                               "max_over_time(grus_gpu_process_memory_bytes" + Window(seconds) + " >= bool 0");
-  return By(aggregate, kGpuPod,
-            over + dcgm + Window(seconds) + " or (100 * " + By("max", "uuid", over + agent + Window(seconds)) +
-                ") * on (uuid) group_right () " + users);
-}
+// Series over one window, of what an administrator trusts.
+class Windows {
+ public:
+  Windows(const std::string& selector, std::int64_t seconds) : selector_(selector), seconds_(seconds) {}
 
-// Of containers, not of the pods that hold them, which count them again: as the kubelet's cAdvisor and as one that runs
-// by itself names them. A container that several scrapes tell of counts once.
-std::string OverContainers(const std::string& function, const std::string& metric, std::int64_t seconds) {
-  const std::string own = "container_label_io_kubernetes_container_name";
-  return By("sum", kPod,
-            By("max", std::string("container,") + own + "," + kPod,
-               function + "(" + metric + "{container!=\"\",container!=\"POD\"}" + Window(seconds) + " or " + function +
-                   "(" + metric + "{" + own + "!=\"\"," + own + "!=\"POD\"}" + Window(seconds)));
-}
+  // FUNCTION(METRIC{MATCHERS}[WINDOW])
+  std::string Over(const std::string& function, const std::string& metric, const std::string& matchers = {}) const {
+    return function + "(" + Of(metric, matchers) + "[" + std::to_string(seconds_) + "s])";
+  }
 
-// The network is the pod's: no container has it.
-std::string OverInterfaces(const std::string& metric, std::int64_t seconds) {
-  return By("sum", kPod, By("max", std::string("interface,") + kPod, "irate(" + metric + Window(seconds)));
-}
+  // `dcgm`: of dcgm-exporter, in percent, with the labels of the pod. `agent`: a ratio of grus-node-agent, whose
+  // processes say which pods use the GPU.
+  std::string OverGpus(const std::string& aggregate, const std::string& dcgm, const std::string& agent) const {
+    const std::string over = aggregate + "_over_time";
+    const std::string users = By("max", std::string("uuid,") + kGpuPod,
+                                 Over("max_over_time", "grus_gpu_process_memory_bytes") + " >= bool 0");
+    return By(aggregate, kGpuPod,
+              Over(over, dcgm) + " or (100 * " + By("max", "uuid", Over(over, agent)) +
+                  ") * on (uuid) group_right () " + users);
+  }
+
+  // Of all processes of a pod on a GPU at a time, its most; successive ones do not add up.
+  std::string AgentMemory() const {
+    const std::string process = By("max", std::string("uuid,pid,") + kGpuPod, Of("grus_gpu_process_memory_bytes", ""));
+    return By("max", kGpuPod,
+              "max_over_time((" + By("sum", std::string("uuid,") + kGpuPod, process) + ")[" + std::to_string(seconds_) +
+                  "s:15s])");
+  }
+
+  // Of containers, not of the pods that hold them, which count them again: as the kubelet's cAdvisor names them, with
+  // and without honorLabels, and one that runs by itself. What several scrapes tell of counts once.
+  std::string OverContainers(const std::string& function, const std::string& metric) const {
+    std::string parts;
+    for (const std::string label :
+         {"container", "exported_container", "container_label_io_kubernetes_container_name"}) {
+      std::string matchers = label + "!=\"\"," + label + "!=\"POD\"";
+      if (label == "container") matchers += ",exported_container=\"\"";
+      parts += (parts.empty() ? "" : " or ") + Over(function, metric, matchers);
+    }
+    const std::string labels =
+        std::string("container,exported_container,container_label_io_kubernetes_container_name,cpu,device,") + kPod;
+    return By("sum", kPod, By("max", labels, parts));
+  }
+
+  // The network is the pod's: no container has it.
+  std::string OverInterfaces(const std::string& metric) const {
+    return By("sum", kPod, By("max", std::string("interface,") + kPod, Over("irate", metric)));
+  }
+
+ private:
+  std::string Of(const std::string& metric, const std::string& matchers) const {
+    const bool has_both = !matchers.empty() && !selector_.empty();
+    return metric + "{" + matchers + (has_both ? "," : "") + selector_ + "}";
+  }
+
+  const std::string selector_;
+  const std::int64_t seconds_;
+};
+
+using Number = std::optional<double> PodUsage::*;
+using TextOf = std::function<std::string(const Windows&)>;
 
 std::string_view Find(const QueryLabels& labels, std::string_view name) {
   const auto at = std::ranges::find(labels, name, &QueryLabels::value_type::first);
@@ -57,33 +91,45 @@ std::string_view Find(const QueryLabels& labels, std::string_view name) {
 
 }  // namespace
 
-std::vector<UsageQuery> UsageQueries(std::int64_t seconds) {
+std::vector<UsageQuery> UsageQueries(const WindowOf& window_of, const std::string& selector) {
   const std::string busy = "DCGM_FI_DEV_GPU_UTIL", agent_busy = "grus_gpu_utilization_ratio";
-  const std::int64_t rate = std::max(seconds, kShortestRate);
-  return {
-      {"GPU utilisation", OfGpus("avg", busy, agent_busy, seconds), &PodUsage::gpu_utilization, 0.01, 1},
-      {"highest GPU utilisation", OfGpus("max", busy, agent_busy, seconds), &PodUsage::max_gpu_utilization, 0.01, 1},
-      {"GPU memory bandwidth",
-       OfGpus("avg", "DCGM_FI_DEV_MEM_COPY_UTIL", "grus_gpu_memory_controller_utilization_ratio", seconds),
-       &PodUsage::memory_bandwidth, 0.01, 1},
-      {"GPU memory in MiB", By("max", kGpuPod, "max_over_time(DCGM_FI_DEV_FB_USED" + Window(seconds)),
-       &PodUsage::max_gpu_memory, 1 << 20, kMostBytes},
-      {"GPU memory",
-       By("max", kGpuPod,
-          By("sum", std::string("uuid,") + kGpuPod, "max_over_time(grus_gpu_process_memory_bytes" + Window(seconds))),
-       &PodUsage::max_gpu_memory, 1, kMostBytes},
-      {"CPU", OverContainers("irate", "container_cpu_usage_seconds_total", rate), &PodUsage::cpu_cores, 1, kMostCores},
-      {"memory", OverContainers("max_over_time", "container_memory_working_set_bytes", seconds), &PodUsage::max_memory,
-       1, kMostBytes},
-      {"network",
-       OverInterfaces("container_network_receive_bytes_total", rate) + " + " +
-           OverInterfaces("container_network_transmit_bytes_total", rate),
-       &PodUsage::network, 1, kMostBytes},
-      {"disk",
-       OverContainers("irate", "container_fs_reads_bytes_total", rate) + " + " +
-           OverContainers("irate", "container_fs_writes_bytes_total", rate),
-       &PodUsage::disk, 1, kMostBytes},
+  const std::string bandwidth = "DCGM_FI_DEV_MEM_COPY_UTIL",
+                    agent_bandwidth = "grus_gpu_memory_controller_utilization_ratio";
+  std::vector<UsageQuery> queries;
+  const auto add = [&](const char* name, Number field, double scale, double highest, const TextOf& text,
+                       std::int64_t least_window = 1) {
+    const Windows windows(selector, std::max(window_of(name), least_window));
+    queries.push_back({name, text(windows), field, scale, highest});
   };
+  add("GPU utilisation", &PodUsage::gpu_utilization, 0.01, 1,
+      [&](const Windows& in) { return in.OverGpus("avg", busy, agent_busy); });
+  add("highest GPU utilisation", &PodUsage::max_gpu_utilization, 0.01, 1,
+      [&](const Windows& in) { return in.OverGpus("max", busy, agent_busy); });
+  add("GPU memory bandwidth", &PodUsage::memory_bandwidth, 0.01, 1,
+      [&](const Windows& in) { return in.OverGpus("avg", bandwidth, agent_bandwidth); });
+  add("GPU memory in MiB", &PodUsage::max_gpu_memory, 1 << 20, kMostGpuMemory,
+      [](const Windows& in) { return By("max", kGpuPod, in.Over("max_over_time", "DCGM_FI_DEV_FB_USED")); });
+  add("GPU memory", &PodUsage::max_gpu_memory, 1, kMostGpuMemory, [](const Windows& in) { return in.AgentMemory(); });
+  add("memory", &PodUsage::max_memory, 1, kMostBytes,
+      [](const Windows& in) { return in.OverContainers("max_over_time", "container_memory_working_set_bytes"); });
+  add(
+      "CPU", &PodUsage::cpu_cores, 1, kMostCores,
+      [](const Windows& in) { return in.OverContainers("irate", "container_cpu_usage_seconds_total"); }, kShortestRate);
+  add(
+      "network", &PodUsage::network, 1, kMostBytes,
+      [](const Windows& in) {
+        return in.OverInterfaces("container_network_receive_bytes_total") + " + " +
+               in.OverInterfaces("container_network_transmit_bytes_total");
+      },
+      kShortestRate);
+  add(
+      "disk", &PodUsage::disk, 1, kMostBytes,
+      [](const Windows& in) {
+        return in.OverContainers("irate", "container_fs_reads_bytes_total") + " + " +
+               in.OverContainers("irate", "container_fs_writes_bytes_total");
+      },
+      kShortestRate);
+  return queries;
 }
 
 std::optional<kube::ObjectKey> PodOfRow(const QueryLabels& labels) {

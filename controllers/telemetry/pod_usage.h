@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -35,8 +36,10 @@ struct UsageQuery {
   double highest = 0;  // A field above is no value: DCGM's blanks are near 2^63.
 };
 
-// Over the last `seconds`. Each answers with one row for each pod.
-std::vector<UsageQuery> UsageQueries(std::int64_t seconds);
+// Each answers with one row for each pod. `window_of`: how many seconds the query of that name looks back. `selector`:
+// matchers that each series must meet, such as job=~"dcgm-exporter|kubelet"; empty: all are believed.
+using WindowOf = std::function<std::int64_t(const std::string& name)>;
+std::vector<UsageQuery> UsageQueries(const WindowOf& window_of, const std::string& selector = {});
 
 using QueryLabels = std::vector<std::pair<std::string, std::string>>;
 

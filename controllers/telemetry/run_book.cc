@@ -12,6 +12,8 @@ namespace {
 using api::WorkloadRun;
 using kube::Time;
 
+constexpr double kLongestLook = 600;  // Seconds that a query looks back, at most.
+
 double SecondsBetween(Time from, Time to) {
   return std::max(0.0, std::chrono::duration<double>(to.value - from.value).count());
 }
@@ -23,38 +25,54 @@ Time WholeSeconds(Time time) { return {std::chrono::floor<std::chrono::seconds>(
 
 // What pods of one job were in an interval.
 struct RunBook::Interval {
-  std::vector<PodUsage> used;
-  double seconds = 0;      // Of the longest of them.
+  struct Stay {
+    Time from, to;
+    std::int32_t gpus = 0;
+  };
+  std::vector<PodInterval> pods;
+  std::vector<Stay> stays;
+  double seconds = 0;      // From its first pod in the interval to its last.
   double gpu_seconds = 0;  // Since each pod began.
-  std::int32_t gpus = 0, gpus_running = 0;
   bool is_running = false;
   std::optional<Time> began, ended;
   api::RunOutcome outcome = api::RunOutcome::kNotKnown;  // Of the pod that ended last.
-  std::string gpu_type;
+  std::set<std::string> gpu_types;
 
   void Add(const GpuPod& pod, Time until, const TypeOf& type_of) {
     gpu_seconds += pod.gpus * SecondsBetween(pod.started, until);
-    gpus += pod.gpus;
+    stays.push_back({pod.started, until, pod.gpus});
     began = std::min(began.value_or(pod.started), pod.started);
-    gpu_type = std::max(gpu_type, type_of(pod.node));
+    gpu_types.insert(type_of(pod.node));
     if (!pod.ended) {
       is_running = true;
-      gpus_running += pod.gpus;
     } else if (!ended || *ended <= *pod.ended) {
       ended = pod.ended;
       outcome = pod.outcome;
     }
   }
+
+  // The most GPUs at a time: whenever one pod begins, those that run.
+  std::int32_t gpus() const {
+    std::map<Time, std::int64_t> changes;  // At the same time, ends and beginnings add up.
+    for (const Stay& stay : stays) {
+      changes[stay.from] += stay.gpus;
+      changes[stay.to] -= stay.gpus;
+    }
+    std::int64_t now = 0, most = 0;
+    for (const auto& [time, change] : changes) most = std::max(most, now += change);
+    return static_cast<std::int32_t>(most);
+  }
 };
 
 void RunBook::Job::End(const Interval& interval) {
-  usage.Add(interval.used, std::max(interval.seconds, 1.0));
-  const Time began = WholeSeconds(*interval.began);
-  run.start = run.uid.empty() ? began : std::min(run.start, began);
+  usage.Add(interval.pods, std::max(interval.seconds, 1.0));
+  const Time start = WholeSeconds(*interval.began);
+  run.start = run.uid.empty() ? start : std::min(run.start, start);
   run.uid = ref.uid;
   run.job = ref.ToString();
-  if (!interval.gpu_type.empty()) run.gpu_type = interval.gpu_type;
-  run.gpus = std::max(run.gpus, interval.is_running ? interval.gpus_running : interval.gpus);
+  // Of a job on several types it cannot be said what it does on one.
+  run.gpu_type = interval.gpu_types.size() == 1 ? *interval.gpu_types.begin() : std::string();
+  run.gpus = std::max(run.gpus, interval.gpus());
   run.gpu_seconds = std::max<std::int64_t>(before, std::llround(gpu_seconds + interval.gpu_seconds));
   run.usage = usage.Summary();
   run.end = interval.is_running ? std::nullopt : std::optional(WholeSeconds(*interval.ended));
@@ -90,46 +108,81 @@ void RunBook::SetRoot(const std::string& owner_id, const JobRef& root) {
   const auto own = jobs_.find(owner_id);
   if (owner_id == root.Id() || own == jobs_.end()) return;
   Job& job = jobs_[root.Id()];
-  job.ref = root;
-  job.usage.Merge(own->second.usage);
-  job.gpu_seconds += own->second.gpu_seconds;
+  const Job part = std::move(own->second);
   jobs_.erase(own);
+  job.ref = root;
+  job.usage.Merge(part.usage);
+  job.gpu_seconds += part.gpu_seconds;
+  const WorkloadRun so_far = std::exchange(job.run, part.run);
+  job.run.uid = root.uid;
+  job.run.job = root.ToString();
+  if (so_far.uid.empty()) return;
+  job.run.start = std::min(job.run.start, so_far.start);
+  job.run.gpus += so_far.gpus;
+  job.run.gpu_seconds += so_far.gpu_seconds;
+  if (!so_far.end || !job.run.end) job.run.end = std::nullopt;
+  else job.run.end = std::max(so_far.end, job.run.end);
 }
 
 void RunBook::Resume(const std::string& job_id, const WorkloadRun& before) {
   const auto at = jobs_.find(job_id);
   if (at == jobs_.end()) return;
   Job& job = at->second;
-  const double seconds = before.gpus > 0 ? static_cast<double>(before.gpu_seconds) / before.gpus : 0;
-  job.usage.Merge(RunUsage(before.usage, std::max(seconds, 1.0)));
-  job.before = before.gpu_seconds;
+  const auto gpu_seconds = static_cast<double>(before.gpu_seconds);
+  job.usage.Merge(
+      RunUsage(before.usage, std::max(gpu_seconds / std::max(before.gpus, 1), 1.0), std::max(gpu_seconds, 1.0)));
+  // Pods that began since then are further ones; those that ran before were counted, from their beginning.
+  const bool is_behind = before.end && *before.end <= job.run.start;
+  if (is_behind) job.gpu_seconds += gpu_seconds;
+  else job.before = before.gpu_seconds;
+  job.run.gpu_seconds =
+      is_behind ? job.run.gpu_seconds + before.gpu_seconds : std::max(job.run.gpu_seconds, before.gpu_seconds);
   job.run.start = std::min(job.run.start, before.start);
   job.run.gpus = std::max(job.run.gpus, before.gpus);
-  job.run.gpu_seconds = std::max(job.run.gpu_seconds, before.gpu_seconds);
 }
 
-std::vector<JobRun> RunBook::EndInterval(const UsageByPod& usage, Time now, const TypeOf& type_of) {
-  const std::optional<Time> start = std::exchange(interval_start_, now);
-  std::unordered_map<kube::ObjectKey, std::set<std::string>> jobs_of_name;
-  for (const auto& [uid, pod] : pods_) jobs_of_name[pod.key].insert(RootOf(pod.owner).Id());
+std::unordered_map<kube::ObjectKey, std::set<std::string>> RunBook::JobsOfNames() const {
+  std::unordered_map<kube::ObjectKey, std::set<std::string>> jobs;
+  for (const auto& [uid, pod] : pods_) jobs[pod.key].insert(RootOf(pod.owner).Id());
+  for (const Past& past : past_) jobs[past.pod].insert(past.job_id);
+  return jobs;
+}
+
+std::vector<JobRun> RunBook::EndInterval(const UsageByPod& usage, Time now, double window, const TypeOf& type_of) {
+  const Time earliest{now.value - std::chrono::milliseconds(std::llround(window * 1000))};
+  const Time start = std::max(interval_start_.value_or(earliest), earliest);
+  interval_start_ = now;
+  std::erase_if(past_, [&](const Past& past) { return SecondsBetween(past.ended, now) > kLongestLook; });
+  const auto jobs_of_names = JobsOfNames();
   std::map<std::string, Interval> intervals;
   for (const auto& [uid, pod] : pods_) {
     const JobRef& root = RootOf(pod.owner);
     jobs_[root.Id()].ref = root;
     Interval& interval = intervals[root.Id()];
-    interval.Add(pod, std::min(pod.ended.value_or(now), now), type_of);
-    // The numbers of a name that two jobs had in this interval may be of either.
+    const Time until = std::min(pod.ended.value_or(now), now);
+    interval.Add(pod, until, type_of);
+    PodInterval part{.seconds = SecondsBetween(std::max(pod.started, start), until), .gpus = pod.gpus};
+    interval.seconds = std::max(interval.seconds, SecondsBetween(std::max(*interval.began, start), until));
+    // The numbers of a name that two jobs had may be of either.
     const auto used = usage.find(pod.key);
-    if (used == usage.end() || jobs_of_name[pod.key].size() > 1) continue;
-    interval.used.push_back(used->second);
-    const Time since = std::max(pod.started, start.value_or(pod.started));
-    interval.seconds = std::max(interval.seconds, SecondsBetween(since, pod.ended.value_or(now)));
+    if (used != usage.end() && jobs_of_names.at(pod.key).size() == 1) part.used = used->second;
+    interval.pods.push_back(part);
   }
   for (const auto& [id, interval] : intervals) jobs_[id].End(interval);
   DropEnded(now);
+  // What is left of an owner whose pods turned out to be another job's.
+  std::erase_if(jobs_, [&](const auto& job) { return !intervals.contains(job.first) && !job.second.run.end; });
   std::vector<JobRun> runs;
   for (const auto& [id, job] : jobs_) runs.push_back({job.ref, job.run, job.run.end.has_value()});
   return runs;
+}
+
+bool RunBook::Forget(const std::string& job_id) {
+  for (const auto& [uid, pod] : pods_) {
+    if (RootOf(pod.owner).Id() == job_id) return false;
+  }
+  jobs_.erase(job_id);
+  return true;
 }
 
 // Their intervals are over. A job that has none left stays until it is forgotten.
@@ -144,6 +197,7 @@ void RunBook::DropEnded(Time now) {
     }
     const auto job = jobs_.find(RootOf(pod.owner).Id());
     if (job != jobs_.end()) job->second.gpu_seconds += pod.gpus * SecondsBetween(pod.started, *pod.ended);
+    past_.push_back({pod.key, RootOf(pod.owner).Id(), *pod.ended});
     at = pods_.erase(at);
   }
   std::erase_if(roots_, [&](const auto& root) { return !owners.contains(root.first); });

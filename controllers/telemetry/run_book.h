@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -56,12 +57,12 @@ class RunBook {
   // What was recorded of the job before this process began.
   void Resume(const std::string& job_id, const api::WorkloadRun& before);
 
-  // Ends the interval that began with the last call: `usage` is of all of it. All runs, as they are now. `type_of`: the
-  // GPU type of a node; empty: not known.
+  // Ends the interval that began with the last call, or `window` seconds ago: `usage` is of all of it, and of `window`
+  // seconds at most. All runs, as they are now. `type_of`: the GPU type of a node; empty: not known.
   using TypeOf = std::function<std::string(const std::string& node)>;
-  std::vector<JobRun> EndInterval(const UsageByPod& usage, kube::Time now, const TypeOf& type_of);
-  // Of a run that is over.
-  void Forget(const std::string& job_id) { jobs_.erase(job_id); }
+  std::vector<JobRun> EndInterval(const UsageByPod& usage, kube::Time now, double window, const TypeOf& type_of);
+  // Of a run that is over. False: it has pods again.
+  bool Forget(const std::string& job_id);
 
   std::size_t pod_count() const { return pods_.size(); }
   std::size_t job_count() const { return jobs_.size(); }
@@ -78,12 +79,20 @@ class RunBook {
     double gpu_seconds = 0;   // Of pods that have gone.
   };
   const JobRef& RootOf(const JobRef& owner) const;
+  // Of how many jobs there were pods of a name, in this interval or shortly before.
+  std::unordered_map<kube::ObjectKey, std::set<std::string>> JobsOfNames() const;
   void DropEnded(kube::Time now);
 
   std::unordered_map<std::string, GpuPod> pods_;   // By UID.
   std::unordered_map<std::string, JobRef> roots_;  // By the owner's ID; of owners that have pods.
   std::map<std::string, Job> jobs_;                // By ID.
   std::optional<kube::Time> interval_start_;
+  struct Past {
+    kube::ObjectKey pod;
+    std::string job_id;
+    kube::Time ended;
+  };
+  std::vector<Past> past_;  // Pods that ended shortly before the interval: queries look back further.
 };
 
 }  // namespace grus

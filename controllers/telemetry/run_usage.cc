@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <tuple>
+#include <utility>
 
 #include "controllers/policy/decimal.h"
 
@@ -18,20 +19,29 @@ using Number = std::optional<double> PodUsage::*;
 
 // Over the pods that have the number; none: no pod has it.
 struct Over {
-  double sum = 0, highest = 0;
-  int count = 0;
-  std::optional<double> total() const { return count > 0 ? std::optional(sum) : std::nullopt; }
-  std::optional<double> mean() const { return count > 0 ? std::optional(sum / count) : std::nullopt; }
-  std::optional<double> max() const { return count > 0 ? std::optional(highest) : std::nullopt; }
+  double by_seconds = 0, by_gpus = 0;  // Sums, of the number times seconds, or GPU seconds.
+  double seconds = 0, gpu_seconds = 0;
+  double all_seconds = 0;  // Of all pods.
+  std::optional<double> max;
+
+  std::optional<double> mean() const { return gpu_seconds > 0 ? std::optional(by_gpus / gpu_seconds) : std::nullopt; }
+  // All pods together, over an interval.
+  std::optional<double> total(double interval) const {
+    return seconds > 0 ? std::optional(by_seconds * all_seconds / seconds / interval) : std::nullopt;
+  }
 };
 
-Over Of(std::span<const PodUsage> pods, Number number) {
+Over Of(std::span<const PodInterval> pods, Number number) {
   Over over;
-  for (const PodUsage& pod : pods) {
-    if (!(pod.*number)) continue;
-    over.sum += *(pod.*number);
-    over.highest = std::max(over.highest, *(pod.*number));
-    ++over.count;
+  for (const PodInterval& pod : pods) {
+    over.all_seconds += pod.seconds;
+    const std::optional<double> value = pod.used.*number;
+    if (!value) continue;
+    over.by_seconds += *value * pod.seconds;
+    over.by_gpus += *value * pod.seconds * pod.gpus;
+    over.seconds += pod.seconds;
+    over.gpu_seconds += pod.seconds * pod.gpus;
+    over.max = std::max(over.max.value_or(0), *value);
   }
   return over;
 }
@@ -70,15 +80,15 @@ bool Moved(std::optional<Integer> before, std::optional<Integer> after, double l
 
 }  // namespace
 
-void RunUsage::Mean::Add(std::optional<double> value, double seconds) {
+void RunUsage::Mean::Add(std::optional<double> value, double its_weight) {
   if (!value) return;
-  sum += *value * seconds;
-  weight += seconds;
+  sum += *value * its_weight;
+  weight += its_weight;
 }
 
-RunUsage::RunUsage(const ResourceUsage& so_far, double seconds) {
-  gpu_utilization_.Add(Back(so_far.gpu_utilization_percent, 0.01), seconds);
-  memory_bandwidth_.Add(Back(so_far.memory_bandwidth_percent, 0.01), seconds);
+RunUsage::RunUsage(const ResourceUsage& so_far, double seconds, double gpu_seconds) {
+  gpu_utilization_.Add(Back(so_far.gpu_utilization_percent, 0.01), gpu_seconds);
+  memory_bandwidth_.Add(Back(so_far.memory_bandwidth_percent, 0.01), gpu_seconds);
   cpu_cores_.Add(ParseDecimal(so_far.cpu_cores), seconds);
   network_.Add(Back(so_far.network_bytes_per_second), seconds);
   disk_.Add(Back(so_far.disk_bytes_per_second), seconds);
@@ -87,15 +97,18 @@ RunUsage::RunUsage(const ResourceUsage& so_far, double seconds) {
   max_memory_ = Back(so_far.max_memory_bytes);
 }
 
-void RunUsage::Add(std::span<const PodUsage> pods, double seconds) {
-  gpu_utilization_.Add(Of(pods, &PodUsage::gpu_utilization).mean(), seconds);
-  memory_bandwidth_.Add(Of(pods, &PodUsage::memory_bandwidth).mean(), seconds);
-  cpu_cores_.Add(Of(pods, &PodUsage::cpu_cores).total(), seconds);
-  network_.Add(Of(pods, &PodUsage::network).total(), seconds);
-  disk_.Add(Of(pods, &PodUsage::disk).total(), seconds);
-  Raise(max_gpu_utilization_, Of(pods, &PodUsage::max_gpu_utilization).max());
-  Raise(max_gpu_memory_, Of(pods, &PodUsage::max_gpu_memory).max());
-  Raise(max_memory_, Of(pods, &PodUsage::max_memory).max());
+void RunUsage::Add(std::span<const PodInterval> pods, double seconds) {
+  for (const auto& [mean, number] : {std::pair(&RunUsage::gpu_utilization_, &PodUsage::gpu_utilization),
+                                     std::pair(&RunUsage::memory_bandwidth_, &PodUsage::memory_bandwidth)}) {
+    const Over over = Of(pods, number);
+    (this->*mean).Add(over.mean(), over.gpu_seconds);
+  }
+  cpu_cores_.Add(Of(pods, &PodUsage::cpu_cores).total(seconds), seconds);
+  network_.Add(Of(pods, &PodUsage::network).total(seconds), seconds);
+  disk_.Add(Of(pods, &PodUsage::disk).total(seconds), seconds);
+  Raise(max_gpu_utilization_, Of(pods, &PodUsage::max_gpu_utilization).max);
+  Raise(max_gpu_memory_, Of(pods, &PodUsage::max_gpu_memory).max);
+  Raise(max_memory_, Of(pods, &PodUsage::max_memory).max);
 }
 
 void RunUsage::Merge(const RunUsage& other) {
@@ -159,7 +172,8 @@ std::vector<api::GpuTypeFeatures> FeaturesOf(std::span<const WorkloadRun> runs) 
     if (run.usage == ResourceUsage()) continue;
     Sum& sum = by_type[run.gpu_type];
     ++sum.runs;
-    sum.usage.Merge(RunUsage(run.usage, static_cast<double>(std::max<std::int64_t>(run.gpu_seconds, 1))));
+    const auto weight = static_cast<double>(std::max<std::int64_t>(run.gpu_seconds, 1));
+    sum.usage.Merge(RunUsage(run.usage, weight, weight));
   }
   std::vector<api::GpuTypeFeatures> features;
   for (const auto& [type, sum] : by_type) {

@@ -11,25 +11,31 @@
 
 namespace grus {
 
+// A pod in an interval.
+struct PodInterval {
+  PodUsage used = {};
+  double seconds = 0;  // That it ran.
+  std::int32_t gpus = 0;
+};
+
 // A value; not thread-safe.
 class RunUsage {
  public:
   RunUsage() = default;
-  // Goes on where `so_far` ended, as if its means were of `seconds`.
-  RunUsage(const api::ResourceUsage& so_far, double seconds);
+  // Goes on where `so_far` ended, as if its means were of `seconds` and `gpu_seconds`.
+  RunUsage(const api::ResourceUsage& so_far, double seconds, double gpu_seconds);
 
-  // What its pods used during `seconds`. Numbers that no source gave leave their means as they are.
-  void Add(std::span<const PodUsage> pods, double seconds);
-
+  // What its pods used during `seconds`. Numbers that no source gave leave their means as they are; pods without a
+  // number that others have are taken for as busy as those.
+  void Add(std::span<const PodInterval> pods, double seconds);
   void Merge(const RunUsage& other);
 
   api::ResourceUsage Summary() const;
-  bool is_empty() const { return Summary() == api::ResourceUsage(); }
 
  private:
   struct Mean {
     double sum = 0, weight = 0;
-    void Add(std::optional<double> value, double seconds);
+    void Add(std::optional<double> value, double its_weight);
     std::optional<double> value() const { return weight > 0 ? std::optional(sum / weight) : std::nullopt; }
   };
   Mean gpu_utilization_, memory_bandwidth_, cpu_cores_, network_, disk_;

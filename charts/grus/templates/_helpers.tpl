@@ -76,6 +76,9 @@ subjects:
 {{- with .Values.profiler.prometheus }}
 - --usage-prometheus={{ . }}
 {{- end }}
+{{- with .Values.profiler.selector }}
+- {{ printf "--usage-selector=%s" . | quote }}
+{{- end }}
 {{- if .Values.jobs.sshNetworkPolicies }}
 - --ssh-network-policies
 {{- end }}

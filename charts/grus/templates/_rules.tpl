@@ -81,10 +81,13 @@ for. Of namespaced objects: in all namespaces, or in each of .Values.namespaces.
   resources: [pods/log]
   verbs: [get]
 {{- end }}
-{{- if and (has "profiler" .Values.controllers) .Values.profiler.prometheus }}
-# Whose pods a ReplicaSet's are: what they use is recorded for that object.
+{{- if and $elastic (has "profiler" .Values.controllers) .Values.profiler.prometheus }}
+# What pods use is recorded for the Deployment above a ReplicaSet, and for a PodGroup without controllers.
 - apiGroups: [apps]
   resources: [replicasets]
+  verbs: [get]
+- apiGroups: [scheduling.x-k8s.io]
+  resources: [podgroups]
   verbs: [get]
 {{- end }}
 {{- if $gang }}
@@ -140,7 +143,7 @@ for. Of namespaced objects: in all namespaces, or in each of .Values.namespaces.
   resources: [priorityclasses]
   verbs: [list, watch]
 {{- end }}
-{{- if or (has "trial" .Values.controllers) (and (has "profiler" .Values.controllers) .Values.profiler.prometheus) }}
+{{- if or (has "trial" .Values.controllers) (and $elastic (has "profiler" .Values.controllers) .Values.profiler.prometheus) }}
 # What was measured of a workload.
 - apiGroups: [ai.centauruscloud.io]
   resources: [workloadprofiles]

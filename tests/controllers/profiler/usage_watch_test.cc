@@ -110,11 +110,12 @@ class UsageWatchTest : public testing::ReconcilerFixture {
   kube::Informer& nodes_ = Cache<kube::Node>();
   kube::Informer& profiles_ = Cache<api::WorkloadProfile>();
   ProfileStore store_{client_, profiles_, clock_};
-  UsageWatch watch_{client_, {jobs_, pods_, nodes_, profiles_}, store_, prometheus_, "http://p:9090", clock_, log_};
+  UsageWatch watch_{client_, {jobs_, pods_, nodes_, profiles_}, store_, prometheus_, {"http://p:9090"}, clock_, log_};
 
   void Start() {
     watch_.FeedQueue(queue_);
     StartCaches();
+    ASSERT_TRUE(watch_.Reconcile(UsageWatch::Sweep(), {}));  // It leads from now on.
   }
 };
 
@@ -230,7 +231,7 @@ TEST_F(UsageWatchTest, APrometheusThatIsDownLeavesNumbersOutAndIsToldOnce) {
 }
 
 TEST_F(UsageWatchTest, AnotherProcessGoesOnWithTheRun) {
-  UsageWatch second(client_, {jobs_, pods_, nodes_, profiles_}, store_, prometheus_, "http://p:9090", clock_, log_);
+  UsageWatch second(client_, {jobs_, pods_, nodes_, profiles_}, store_, prometheus_, {"http://p:9090"}, clock_, log_);
   second.FeedQueue(queue_);
   Start();
   AddPod("train-0", "PyTorchJob", "train", "u1");
@@ -240,6 +241,7 @@ TEST_F(UsageWatchTest, AnotherProcessGoesOnWithTheRun) {
   ASSERT_EQ(Runs().size(), 1U);
   const api::WorkloadRun first = Runs()[0];
   utilization_ = {{"train-0", 20}};
+  ASSERT_TRUE(second.Reconcile(UsageWatch::Sweep(), {}));
   ASSERT_TRUE(second.Reconcile({"team-a", "team-a/u1"}, {}));
   for (int i = 0; i < 2; ++i) {
     clock_.Advance(60s);
@@ -253,9 +255,37 @@ TEST_F(UsageWatchTest, AnotherProcessGoesOnWithTheRun) {
   EXPECT_EQ(Runs()[0].usage.max_gpu_memory_bytes, 8000LL << 20);
 }
 
-TEST_F(UsageWatchTest, AtMostTenRunsAreWrittenASecond) {
+TEST_F(UsageWatchTest, ARunWhoseJobWentWhileNobodyLookedEnds) {
   Start();
-  for (int i = 0; i < 25; ++i) {
+  AddPod("train-0", "PyTorchJob", "train", "u1");
+  Resolve("u1");
+  utilization_ = {{"train-0", 80}};
+  Sweep();
+  UsageWatch second(client_, {jobs_, pods_, nodes_, profiles_}, store_, prometheus_, {"http://p:9090"}, clock_, log_);
+  Bury("train-0");
+  ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_TRUE(second.Reconcile(UsageWatch::Sweep(), {}));
+    ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
+    clock_.Advance(60s);
+  }
+  ASSERT_EQ(Runs().size(), 1U);
+  ASSERT_TRUE(Runs()[0].end);
+  EXPECT_EQ(Runs()[0].outcome, api::RunOutcome::kNotKnown);
+}
+
+TEST_F(UsageWatchTest, AProfileSaysWhatRanButNotWhatOthersProgramsAreTold) {
+  Start();
+  AddPod("train-0", "PyTorchJob", "train", "u1");
+  Resolve("u1");
+  utilization_ = {{"train-0", 80}};
+  Sweep();
+  EXPECT_THAT(profiles_.List<api::WorkloadProfile>()[0]->spec.workload.command, ::testing::IsEmpty());
+}
+
+TEST_F(UsageWatchTest, AtMostFiveRunsAreWrittenASecond) {
+  Start();
+  for (int i = 0; i < 12; ++i) {
     const std::string name = "p" + std::to_string(i);
     AddPod(name, "", "", "", 1);
     utilization_[name] = 50;
@@ -271,7 +301,7 @@ TEST_F(UsageWatchTest, AtMostTenRunsAreWrittenASecond) {
     written.push_back(Runs().size());
     clock_.Advance(1s);
   }
-  EXPECT_THAT(written, ::testing::ElementsAre(10, 20, 25));
+  EXPECT_THAT(written, ::testing::ElementsAre(5, 10, 12));
 }
 
 }  // namespace

@@ -16,10 +16,21 @@ const UsageQuery& Query(const std::vector<UsageQuery>& all, const std::string& n
   return all.front();
 }
 
+std::int64_t Minute(const std::string&) { return 60; }
+
 TEST(UsageQueries, AreAtMostTwelve) {
-  EXPECT_LE(UsageQueries(60).size(), 12U);
-  for (const UsageQuery& query : UsageQueries(65)) {
-    EXPECT_THAT(query.text, ::testing::AnyOf(::testing::HasSubstr("[65s]"), ::testing::HasSubstr("[120s]")));
+  EXPECT_LE(UsageQueries(Minute).size(), 12U);
+  const auto window = [](const std::string&) -> std::int64_t { return 65; };
+  for (const UsageQuery& query : UsageQueries(window, "job=\"x\"")) {
+    EXPECT_THAT(query.text, ::testing::ContainsRegex("\\[(65s|65s:15s|120s)\\]"));
+    // Each series is one that the administrator trusts.
+    const auto count = [&](const std::string& part) {
+      std::size_t found = 0;
+      for (std::size_t at = query.text.find(part); at != std::string::npos; at = query.text.find(part, at + 1)) ++found;
+      return found;
+    };
+    EXPECT_EQ(count("{"), count("job=\"x\"}")) << query.text;
+    EXPECT_GT(count("{"), 0U);
     EXPECT_THAT(query.text, ::testing::HasSubstr(" by ("));
   }
 }
@@ -44,7 +55,7 @@ TEST(PodOfRow, KnowsTheLabelsOfEachSource) {
 }
 
 TEST(AddRow, LeavesOutWhatIsNoValue) {
-  const auto queries = UsageQueries(60);
+  const auto queries = UsageQueries(Minute);
   const UsageQuery& utilization = Query(queries, "GPU utilisation");
   const UsageQuery& memory = Query(queries, "GPU memory in MiB");
   const QueryLabels labels = {{"namespace", "a"}, {"pod", "p"}};

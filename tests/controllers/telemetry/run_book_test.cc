@@ -41,7 +41,9 @@ UsageByPod Uses(std::initializer_list<std::pair<const char*, double>> utilizatio
 
 class RunBookTest : public ::testing::Test {
  protected:
-  std::vector<JobRun> End(int now, const UsageByPod& usage) { return book_.EndInterval(usage, At(now), TypeOf); }
+  std::vector<JobRun> End(int now, const UsageByPod& usage, double window = 60) {
+    return book_.EndInterval(usage, At(now), window, TypeOf);
+  }
   RunBook book_;
 };
 
@@ -56,7 +58,7 @@ TEST_F(RunBookTest, AddsUpThePodsOfAJob) {
   EXPECT_EQ(a.gpus, 4);
   EXPECT_EQ(a.gpu_seconds, 2 * 60 + 2 * 50);
   EXPECT_EQ(a.gpu_type, "A100");
-  EXPECT_EQ(a.usage.gpu_utilization_percent, 70);
+  EXPECT_EQ(a.usage.gpu_utilization_percent, 68) << "60 s at 50 %, 50 s at 90 %";
   EXPECT_EQ(a.usage.max_gpu_utilization_percent, 90);
   EXPECT_EQ(a.usage.max_gpu_memory_bytes, 900'000'000);
   EXPECT_FALSE(a.end);
@@ -96,8 +98,91 @@ TEST_F(RunBookTest, TheLastPodSaysHowItEnded) {
 TEST_F(RunBookTest, MeansAreWeightedByTime) {
   book_.See(Pod("a-0", "a", 0));
   (void)End(60, Uses({{"a-0", 0.9}}));
-  (void)End(240, Uses({{"a-0", 0.1}}));
+  (void)End(240, Uses({{"a-0", 0.1}}), 180);
   EXPECT_EQ(End(240, {})[0].run.usage.gpu_utilization_percent, 30);
+}
+
+TEST_F(RunBookTest, WhatAPodDidBeforeTheWindowIsNotGuessed) {
+  api::WorkloadRun before{.uid = "uid-a", .gpus = 2, .gpu_seconds = 2 * 6000, .start = At(0)};
+  before.usage.gpu_utilization_percent = 80;
+  book_.See(Pod("a-0", "a", 0));
+  (void)End(6060, Uses({{"a-0", 0.0}}));
+  book_.Resume("team-a/uid-a", before);
+  const auto runs = End(6060, {});
+  EXPECT_EQ(runs[0].run.usage.gpu_utilization_percent, 79) << "a hundred minutes at 80 %, one at 0";
+  EXPECT_EQ(runs[0].run.gpu_seconds, 2 * 6060);
+}
+
+TEST_F(RunBookTest, ARunThatComesAgainAddsToWhatItWas) {
+  api::WorkloadRun before{.uid = "uid-a", .gpus = 2, .gpu_seconds = 36000, .start = At(0)};
+  before.end = At(18000);
+  book_.See(Pod("a-0", "a", 20000));
+  (void)End(20060, {});
+  book_.Resume("team-a/uid-a", before);
+  EXPECT_EQ(End(20060, {})[0].run.gpu_seconds, 36000 + 120);
+}
+
+TEST_F(RunBookTest, MeansAreOfGpusAndOfTheTimeThatEachRan) {
+  book_.See(Pod("a-0", "a", 0, 8));
+  book_.See(Pod("a-1", "a", 0, 1));
+  EXPECT_EQ(End(60, Uses({{"a-0", 0.9}, {"a-1", 0.1}}))[0].run.usage.gpu_utilization_percent, 81);
+  book_.See(Pod("b-0", "b", 60, 1));
+  book_.See(Pod("b-1", "b", 115, 1));
+  EXPECT_EQ(End(120, Uses({{"b-0", 0.65}, {"b-1", 0.0}}))[1].run.usage.gpu_utilization_percent, 60);
+}
+
+TEST_F(RunBookTest, APodOfWhichNothingIsToldIsTakenForAsBusyAsTheOthers) {
+  book_.See(Pod("a-0", "a", 0));
+  book_.See(Pod("a-1", "a", 0));
+  UsageByPod usage;
+  usage[{"team-a", "a-0"}].cpu_cores = 3;
+  EXPECT_EQ(End(60, usage)[0].run.usage.cpu_cores, "6");
+}
+
+TEST_F(RunBookTest, RetriesAreNoGpusAtATime) {
+  for (int i = 0; i < 3; ++i) book_.See(Ended(Pod("a-" + std::to_string(i), "a", 10 * i, 8), 10 * i + 10));
+  EXPECT_EQ(End(60, {})[0].run.gpus, 8);
+}
+
+TEST_F(RunBookTest, ARunOfSeveralGpuTypesHasNone) {
+  book_.See(Pod("a-0", "a", 0));
+  GpuPod other = Pod("a-1", "a", 0);
+  other.node = "n2";
+  book_.See(other);
+  const auto type_of = [](const std::string& node) { return node == "n1" ? "A100" : "H100"; };
+  EXPECT_EQ(book_.EndInterval({}, At(60), 60, type_of)[0].run.gpu_type, "");
+}
+
+TEST_F(RunBookTest, AJobWhosePodsCameBackIsNotForgotten) {
+  book_.See(Ended(Pod("a-0", "a", 0), 40));
+  ASSERT_TRUE(End(60, Uses({{"a-0", 0.5}}))[0].is_over);
+  book_.See(Pod("a-0", "a", 61));
+  EXPECT_FALSE(book_.Forget("team-a/uid-a"));
+  const auto runs = End(120, Uses({{"a-0", 0.5}}));
+  ASSERT_EQ(runs.size(), 1U);
+  EXPECT_FALSE(runs[0].is_over);
+  EXPECT_EQ(runs[0].run.gpu_seconds, 80 + 118);
+}
+
+TEST_F(RunBookTest, ANameThatAnotherJobHadShortlyBeforeCountsForNeither) {
+  book_.See(Ended(Pod("same", "a", 0), 50));
+  (void)End(60, {});
+  book_.See(Pod("same", "b", 65));
+  EXPECT_FALSE(End(120, Uses({{"same", 1}}))[1].run.usage.gpu_utilization_percent);
+  EXPECT_EQ(End(720, Uses({{"same", 1}}), 60)[1].run.usage.gpu_utilization_percent, 100);
+}
+
+TEST_F(RunBookTest, APartThatEndedBeforeItsRootWasKnownIsItsRootsRun) {
+  book_.See(Ended(Pod("s-1", "s-1", 0), 40));
+  (void)End(60, Uses({{"s-1", 0.5}}));
+  book_.SetRoot("team-a/uid-s-1", {"JobSet", {"team-a", "s"}, "uid-s"});
+  const auto runs = End(120, {});
+  ASSERT_EQ(runs.size(), 1U);
+  EXPECT_EQ(runs[0].run.uid, "uid-s");
+  EXPECT_EQ(runs[0].run.end, At(40));
+  EXPECT_EQ(runs[0].run.gpu_seconds, 80);
+  EXPECT_TRUE(book_.Forget("team-a/uid-s"));
+  EXPECT_EQ(book_.job_count(), 0U);
 }
 
 TEST_F(RunBookTest, WhatNoSourceToldIsNotZero) {
@@ -113,7 +198,8 @@ TEST_F(RunBookTest, ANameThatTwoJobsHadCountsForNeither) {
   book_.See(Ended(Pod("same", "a", 0), 20));
   book_.See(Pod("same", "b", 30));
   for (const JobRun& run : End(60, Uses({{"same", 1}}))) EXPECT_FALSE(run.run.usage.gpu_utilization_percent);
-  const auto later = End(120, Uses({{"same", 1}}));
+  (void)End(120, {});
+  const auto later = End(720, Uses({{"same", 1}}));
   EXPECT_FALSE(later[0].run.usage.gpu_utilization_percent);
   EXPECT_EQ(later[1].run.usage.gpu_utilization_percent, 100) << "only b has it now";
 }
@@ -171,7 +257,7 @@ TEST_F(RunBookTest, GoesOnWithWhatWasRecordedBefore) {
   EXPECT_EQ(runs[0].run.start, At(0));
   EXPECT_EQ(runs[0].run.gpus, 4);
   EXPECT_EQ(runs[0].run.gpu_seconds, 720);
-  EXPECT_EQ(runs[0].run.usage.gpu_utilization_percent, 50) << "three minutes at 60 %, one at 20 %";
+  EXPECT_EQ(runs[0].run.usage.gpu_utilization_percent, 54) << "720 GPU seconds at 60 %, 120 at 20 %";
   EXPECT_EQ(runs[0].run.usage.max_gpu_memory_bytes, 5'000'000'000);
 }
 
