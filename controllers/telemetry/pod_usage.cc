@@ -58,7 +58,7 @@ class Windows {
     for (const std::string label :
          {"container", "exported_container", "container_label_io_kubernetes_container_name"}) {
       std::string matchers = label + "!=\"\"," + label + "!=\"POD\"";
-      if (label == "container") matchers += ",exported_container=\"\"";
+      if (label == "container") matchers += ",exported_container=\"\",exported_pod=\"\"";
       parts += (parts.empty() ? "" : " or ") + Over(function, metric, matchers);
     }
     const std::string labels =
