@@ -103,7 +103,7 @@ std::optional<GpuPod> GpuPodOf(const kube::Pod& pod, kube::Time now) {
   if (gpus == 0) return std::nullopt;
   GpuPod seen{.key = pod.metadata.Key(),
               .uid = pod.metadata.uid,
-              .owner = OwnerRefOf(pod),
+              .owner = std::make_shared<const JobRef>(OwnerRefOf(pod)),
               .gpus = gpus,
               .node = pod.spec.node_name.str(),
               .started = pod.status.start_time.value_or(now)};

@@ -113,9 +113,9 @@ void UsageWatch::See(const std::shared_ptr<const kube::Pod>& pod) {
   {
     std::lock_guard lock(mutex_);
     book_.See(*seen);
-    if (!unresolved_.try_emplace(seen->owner.Id(), Unresolved{*seen, pod}).second) return;
+    if (!unresolved_.try_emplace(seen->owner->Id(), Unresolved{*seen, pod}).second) return;
   }
-  feed_.Add({seen->key.ns, seen->owner.Id()}, News::kNow, true);
+  feed_.Add({seen->key.ns, seen->owner->Id()}, News::kNow, true);
 }
 
 kube::Result<Action> UsageWatch::Reconcile(const ObjectKey& key, std::stop_token stop) {
@@ -182,7 +182,7 @@ kube::Result<Action> UsageWatch::Resolve(const ObjectKey& owner, std::stop_token
     if (at == unresolved_.end()) return Action::AwaitChange();
     sample = at->second;
   }
-  const kube::Result<JobRef> root = RootOf(client_, sample->pod.owner, stop);
+  const kube::Result<JobRef> root = RootOf(client_, *sample->pod.owner, stop);
   if (!root) return root.error();
   std::optional<WorkloadIdentity> identity;
   {

@@ -79,16 +79,15 @@ void RunBook::Job::End(const Interval& interval) {
   run.outcome = interval.is_running ? api::RunOutcome::kNotKnown : interval.outcome;
 }
 
-void RunBook::See(const GpuPod& pod) {
+void RunBook::See(GpuPod pod) {
+  pod.owner = owners_.try_emplace(pod.owner->Id(), pod.owner).first->second;
   const auto [at, is_new] = pods_.try_emplace(pod.uid, pod);
   if (is_new) return;
-  const std::optional<Time> ended = at->second.ended;
-  const api::RunOutcome outcome = at->second.outcome;
-  at->second = pod;
-  if (!pod.ended && ended) {  // Old news.
-    at->second.ended = ended;
-    at->second.outcome = outcome;
+  if (at->second.ended && !pod.ended) {  // Old news.
+    pod.ended = at->second.ended;
+    pod.outcome = at->second.outcome;
   }
+  at->second = std::move(pod);
 }
 
 void RunBook::Remove(const std::string& pod_uid, Time now) {
@@ -143,7 +142,7 @@ void RunBook::Resume(const std::string& job_id, const WorkloadRun& before) {
 
 std::unordered_map<kube::ObjectKey, std::set<std::string>> RunBook::JobsOfNames() const {
   std::unordered_map<kube::ObjectKey, std::set<std::string>> jobs;
-  for (const auto& [uid, pod] : pods_) jobs[pod.key].insert(RootOf(pod.owner).Id());
+  for (const auto& [uid, pod] : pods_) jobs[pod.key].insert(RootOf(*pod.owner).Id());
   for (const Past& past : past_) jobs[past.pod].insert(past.job_id);
   return jobs;
 }
@@ -156,7 +155,7 @@ std::vector<JobRun> RunBook::EndInterval(const UsageByPod& usage, Time now, doub
   const auto jobs_of_names = JobsOfNames();
   std::map<std::string, Interval> intervals;
   for (const auto& [uid, pod] : pods_) {
-    const JobRef& root = RootOf(pod.owner);
+    const JobRef& root = RootOf(*pod.owner);
     jobs_[root.Id()].ref = root;
     Interval& interval = intervals[root.Id()];
     const Time until = std::min(pod.ended.value_or(now), now);
@@ -179,7 +178,7 @@ std::vector<JobRun> RunBook::EndInterval(const UsageByPod& usage, Time now, doub
 
 bool RunBook::Forget(const std::string& job_id) {
   for (const auto& [uid, pod] : pods_) {
-    if (RootOf(pod.owner).Id() == job_id) return false;
+    if (RootOf(*pod.owner).Id() == job_id) return false;
   }
   jobs_.erase(job_id);
   return true;
@@ -191,16 +190,17 @@ void RunBook::DropEnded(Time now) {
   for (auto at = pods_.begin(); at != pods_.end();) {
     const GpuPod& pod = at->second;
     if (!pod.ended || *pod.ended > now) {
-      owners.insert(pod.owner.Id());
+      owners.insert(pod.owner->Id());
       ++at;
       continue;
     }
-    const auto job = jobs_.find(RootOf(pod.owner).Id());
+    const auto job = jobs_.find(RootOf(*pod.owner).Id());
     if (job != jobs_.end()) job->second.gpu_seconds += pod.gpus * SecondsBetween(pod.started, *pod.ended);
-    past_.push_back({pod.key, RootOf(pod.owner).Id(), *pod.ended});
+    past_.push_back({pod.key, RootOf(*pod.owner).Id(), *pod.ended});
     at = pods_.erase(at);
   }
   std::erase_if(roots_, [&](const auto& root) { return !owners.contains(root.first); });
+  std::erase_if(owners_, [&](const auto& owner) { return !owners.contains(owner.first); });
 }
 
 }  // namespace grus

@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -31,7 +32,7 @@ struct JobRef {
 struct GpuPod {
   kube::ObjectKey key = {};
   std::string uid = {};
-  JobRef owner = {};  // Its controller, or itself if it has none.
+  std::shared_ptr<const JobRef> owner = {};  // Its controller, or itself if it has none.
   std::int32_t gpus = 0;
   std::string node = {};
   kube::Time started = {};
@@ -48,7 +49,7 @@ struct JobRun {
 class RunBook {
  public:
   // A pod that began, or what has changed about it.
-  void See(const GpuPod& pod);
+  void See(GpuPod pod);
   // It was deleted at `now`, if it had not ended before.
   void Remove(const std::string& pod_uid, kube::Time now);
 
@@ -83,7 +84,8 @@ class RunBook {
   std::unordered_map<kube::ObjectKey, std::set<std::string>> JobsOfNames() const;
   void DropEnded(kube::Time now);
 
-  std::unordered_map<std::string, GpuPod> pods_;   // By UID.
+  std::unordered_map<std::string, GpuPod> pods_;                           // By UID.
+  std::unordered_map<std::string, std::shared_ptr<const JobRef>> owners_;  // By ID: pods share them.
   std::unordered_map<std::string, JobRef> roots_;  // By the owner's ID; of owners that have pods.
   std::map<std::string, Job> jobs_;                // By ID.
   std::optional<kube::Time> interval_start_;

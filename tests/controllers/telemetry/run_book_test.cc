@@ -17,7 +17,7 @@ JobRef Job(const std::string& name) { return {"Job", {"team-a", name}, "uid-" + 
 GpuPod Pod(const std::string& name, const std::string& job, int started, int gpus = 2) {
   return {.key = {"team-a", name},
           .uid = "pod-" + name + "-" + std::to_string(started),
-          .owner = Job(job),
+          .owner = std::make_shared<const JobRef>(Job(job)),
           .gpus = gpus,
           .node = "n1",
           .started = At(started)};
@@ -231,7 +231,8 @@ TEST_F(RunBookTest, PodsBelongToTheRootOfTheirOwners) {
 TEST_F(RunBookTest, APodOfAnotherNamespaceThatNamesTheSameOwnerIsAnotherJobs) {
   book_.See(Pod("a-0", "a", 0));
   GpuPod forged = Pod("a-1", "a", 0);
-  forged.key.ns = forged.owner.key.ns = "team-b";
+  forged.key.ns = "team-b";
+  forged.owner = std::make_shared<const JobRef>(JobRef{"Job", {"team-b", "a"}, "uid-a"});
   forged.uid = "forged";
   book_.See(forged);
   UsageByPod usage = Uses({{"a-0", 0.8}});
