@@ -21,7 +21,7 @@ using kube::ObjectKey;
 constexpr kube::Duration kGiveUp = std::chrono::minutes(15);
 // The newest sample may be this old when it is asked for.
 constexpr std::chrono::seconds kScrapeLag{15}, kShortest{60}, kLongest{600};
-constexpr int kSweepsToSeeAll = 3;
+constexpr int kSweepsToSeeAll = 3, kSweepsBetweenSearches = 60;
 // An ElasticHorovodJob says how it ended soon after its workers went.
 constexpr kube::Duration kLastWord = std::chrono::minutes(2);
 constexpr kube::Duration kLongestPause = std::chrono::minutes(64);
@@ -152,7 +152,7 @@ void UsageWatch::EndInterval(const UsageByPod& usage) {
   std::set<std::string> known;
   for (const JobRun& run : runs) known.insert(run.job.Id());
   std::erase_if(workloads_, [&](const auto& workload) { return !known.contains(workload.first); });
-  if (++sweeps_ == kSweepsToSeeAll) AddLostRuns();
+  if (++sweeps_ % kSweepsBetweenSearches == kSweepsToSeeAll) AddLostRuns();
 }
 
 void UsageWatch::AddLostRuns() {

@@ -81,7 +81,7 @@ class UsageWatch final : public kube::Reconciler {
   WorkloadIdentity IdentityFor(const JobRef& job, const kube::Pod& pod, std::stop_token stop);
   UsageByPod Ask(std::stop_token stop);
   void EndInterval(const UsageByPod& usage);
-  // Those whose jobs have no pods any more.
+  // Those that did not end, and whose jobs have no pods any more.
   void AddLostRuns();
   // What is known of the job; nullopt: its run is not to be recorded yet.
   std::optional<Workload> WorkloadOf(const JobRef& job);
