@@ -4,15 +4,13 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <iomanip>
 #include <map>
-#include <sstream>
 #include <tuple>
+
+#include "controllers/kubectl/table.h"
 
 namespace grus {
 namespace {
-
-using Cells = std::array<std::string, 10>;
 
 // "KIND/NAMESPACE/NAME" in its parts.
 struct JobName {
@@ -71,7 +69,8 @@ std::string TopText(const std::vector<std::shared_ptr<const api::WorkloadProfile
     return "nothing is recorded" + (options.ns.empty() ? std::string() : " in namespace " + options.ns) +
            "; the profiler records runs of jobs with GPUs after a minute, if grus-manager has --usage-prometheus\n";
   }
-  std::vector<Cells> rows{{"NAMESPACE", "KIND", "NAME", "GPUS", "UTIL", "BUSIEST", "GPU MEMORY", "CPU", "TYPE", "ETA"}};
+  std::vector<std::vector<std::string>> rows{
+      {"NAMESPACE", "KIND", "NAME", "GPUS", "UTIL", "BUSIEST", "GPU MEMORY", "CPU", "TYPE", "ETA"}};
   for (const api::WorkloadRun* run : runs) {
     const JobName job(run->job);
     const std::string end = run->end ? "ended " + kube::ToText(*run->end) : eta[run->uid];
@@ -80,17 +79,7 @@ std::string TopText(const std::vector<std::shared_ptr<const api::WorkloadProfile
                     run->usage.cpu_cores.empty() ? "-" : run->usage.cpu_cores,
                     run->gpu_type.empty() ? "-" : run->gpu_type, end.empty() ? "-" : end});
   }
-  std::array<std::size_t, std::tuple_size_v<Cells>> widths{};
-  for (const Cells& row : rows) {
-    for (std::size_t i = 0; i + 1 < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size() + 3);
-  }
-  std::stringstream table;
-  table << std::left;
-  for (const Cells& row : rows) {
-    for (std::size_t i = 0; i + 1 < row.size(); ++i) table << std::setw(static_cast<int>(widths[i])) << row[i];
-    table << row.back() << "\n";
-  }
-  return table.str();
+  return TableText(rows);
 }
 
 }  // namespace grus

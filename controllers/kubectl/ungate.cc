@@ -2,14 +2,13 @@
 #include "controllers/kubectl/ungate.h"
 
 #include <algorithm>
-#include <array>
-#include <iomanip>
 #include <ostream>
 #include <set>
 #include <sstream>
 
 #include "clientlib/base/printable.h"
 #include "clientlib/model/pod.h"
+#include "controllers/kubectl/table.h"
 #include "controllers/queues/wording.h"
 #include "crds/types/elastic_horovod_job.h"
 #include "crds/types/pod_group.h"
@@ -38,22 +37,12 @@ GatedPod Read(const kube::Pod& pod) {
 }
 
 std::string TableOf(const std::vector<GatedPod>& pods) {
-  std::vector<std::array<std::string, 4>> rows{{"NAMESPACE", "POD", "PODGROUP", "WITHOUT THE GATE"}};
+  std::vector<std::vector<std::string>> rows{{"NAMESPACE", "POD", "PODGROUP", "WITHOUT THE GATE"}};
   for (const GatedPod& pod : pods) {
     rows.push_back({pod.key.ns, pod.key.name, pod.group.empty() ? "<none>" : kube::Printable(pod.group),
                     pod.has_foreign_gate ? "still gated by others" : "can be scheduled"});
   }
-  std::array<std::size_t, 3> widths{};
-  for (const auto& row : rows) {
-    for (std::size_t i = 0; i < widths.size(); ++i) widths[i] = std::max(widths[i], row[i].size() + 3);
-  }
-  std::stringstream table;
-  table << std::left;
-  for (const auto& row : rows) {
-    for (std::size_t i = 0; i < widths.size(); ++i) table << std::setw(static_cast<int>(widths[i])) << row[i];
-    table << row.back() << "\n";
-  }
-  return table.str();
+  return TableText(rows);
 }
 
 // The owners that will create more gated pods, one line each.

@@ -163,7 +163,7 @@ void UsageWatch::AddLostRuns() {
       const JobRef job = JobOfRun(run);
       const bool is_ours = source_.namespaces.empty() || std::ranges::count(source_.namespaces, job.key.ns) > 0;
       if (run.end || !is_ours || known.contains(job.Id())) continue;
-      JobRun lost{job, run, true};
+      JobRun lost{job, run};
       // Nobody saw it: no earlier than this.
       lost.run.end = kube::Time{run.start.value + std::chrono::seconds(run.gpu_seconds / std::max(run.gpus, 1))};
       workloads_[job.Id()] = {
@@ -248,7 +248,7 @@ bool UsageWatch::IsWorthWriting(const JobRun& now, const Workload& known) const 
   if (!known.written) return true;
   const api::WorkloadRun& before = *known.written;
   const std::int64_t more = now.run.gpu_seconds - before.gpu_seconds;
-  return now.is_over != before.end.has_value() || now.run.gpus > before.gpus || IsNews(before.usage, now.run.usage) ||
+  return now.is_over() != before.end.has_value() || now.run.gpus > before.gpus || IsNews(before.usage, now.run.usage) ||
          more > std::max<std::int64_t>(before.gpu_seconds / 10, 600L * now.run.gpus);
 }
 
@@ -267,7 +267,7 @@ std::optional<UsageWatch::Workload> UsageWatch::WorkloadOf(const JobRef& job) {
 }
 
 bool UsageWatch::Record(const JobRun& now, std::stop_token stop) {
-  const kube::Duration ago = now.is_over ? clock_.WallNow() - now.run.end->value : kube::Duration::zero();
+  const kube::Duration ago = now.is_over() ? clock_.WallNow() - now.run.end->value : kube::Duration::zero();
   const std::optional<Workload> known = WorkloadOf(now.job);
   if (!known) {
     if (ago > kGiveUp) Forget(now.job);
@@ -276,21 +276,21 @@ bool UsageWatch::Record(const JobRun& now, std::stop_token stop) {
   const bool is_empty = now.run.usage == api::ResourceUsage();  // No source told anything.
   if (is_empty || !IsWorthWriting(now, *known)) {
     const bool may_be_told = is_empty && !failing_.empty() && ago <= kGiveUp;
-    if (now.is_over && !may_be_told) Forget(now.job);
+    if (now.is_over() && !may_be_told) Forget(now.job);
     return false;
   }
   if (clock_.Now() < known->not_before) return false;
   NewSpeeds record{known->identity.fingerprint, known->identity.workload};
   api::WorkloadRun& run = record.runs.emplace_back(now.run);
   const auto job = caches_.jobs.Get<ElasticHorovodJob>(now.job.key);
-  if (now.is_over && job && job->metadata.uid == now.job.uid) {  // Its workers never say whether it succeeded.
+  if (now.is_over() && job && job->metadata.uid == now.job.uid) {  // Its workers never say whether it succeeded.
     if (job->status.phase == "Succeeded") run.outcome = api::RunOutcome::kSucceeded;
     else if (job->status.phase == "Failed") run.outcome = api::RunOutcome::kFailed;
     else if (ago < kLastWord && !job->metadata.is_being_deleted()) return false;
   }
   const kube::Status saved = store_.Save(record, std::move(stop));
   NoteWritten(now, run, saved);
-  if (saved ? now.is_over : ago > kGiveUp) Forget(now.job);
+  if (saved ? now.is_over() : ago > kGiveUp) Forget(now.job);
   return true;
 }
 

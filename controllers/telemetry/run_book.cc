@@ -172,7 +172,7 @@ std::vector<JobRun> RunBook::EndInterval(const UsageByPod& usage, Time now, doub
   // What is left of an owner whose pods turned out to be another job's.
   std::erase_if(jobs_, [&](const auto& job) { return !intervals.contains(job.first) && !job.second.run.end; });
   std::vector<JobRun> runs;
-  for (const auto& [id, job] : jobs_) runs.push_back({job.ref, job.run, job.run.end.has_value()});
+  for (const auto& [id, job] : jobs_) runs.push_back({job.ref, job.run});
   return runs;
 }
 

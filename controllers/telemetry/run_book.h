@@ -43,7 +43,7 @@ struct GpuPod {
 struct JobRun {
   JobRef job = {};
   api::WorkloadRun run = {};
-  bool is_over = false;
+  bool is_over() const { return run.end.has_value(); }
 };
 
 class RunBook {

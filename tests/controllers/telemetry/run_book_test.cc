@@ -70,7 +70,7 @@ TEST_F(RunBookTest, APodThatVanishesWithinTheIntervalStillCounts) {
   book_.Remove("pod-a-0-0", At(40));
   const auto runs = End(60, Uses({{"a-0", 0.5}}));
   ASSERT_EQ(runs.size(), 1U);
-  EXPECT_TRUE(runs[0].is_over);
+  EXPECT_TRUE(runs[0].is_over());
   EXPECT_EQ(runs[0].run.gpu_seconds, 80);
   EXPECT_EQ(runs[0].run.usage.gpu_utilization_percent, 50);
   EXPECT_EQ(runs[0].run.outcome, api::RunOutcome::kDeleted);
@@ -155,12 +155,12 @@ TEST_F(RunBookTest, ARunOfSeveralGpuTypesHasNone) {
 
 TEST_F(RunBookTest, AJobWhosePodsCameBackIsNotForgotten) {
   book_.See(Ended(Pod("a-0", "a", 0), 40));
-  ASSERT_TRUE(End(60, Uses({{"a-0", 0.5}}))[0].is_over);
+  ASSERT_TRUE(End(60, Uses({{"a-0", 0.5}}))[0].is_over());
   book_.See(Pod("a-0", "a", 61));
   EXPECT_FALSE(book_.Forget("team-a/uid-a"));
   const auto runs = End(120, Uses({{"a-0", 0.5}}));
   ASSERT_EQ(runs.size(), 1U);
-  EXPECT_FALSE(runs[0].is_over);
+  EXPECT_FALSE(runs[0].is_over());
   EXPECT_EQ(runs[0].run.gpu_seconds, 80 + 118);
 }
 
