@@ -8,21 +8,10 @@
 #include <tuple>
 
 #include "controllers/kubectl/table.h"
+#include "controllers/policy/run_job.h"
 
 namespace grus {
 namespace {
-
-// "KIND/NAMESPACE/NAME" in its parts.
-struct JobName {
-  std::string kind, ns, name;
-  explicit JobName(const std::string& job) {
-    const std::size_t first = job.find('/'), last = job.rfind('/');
-    kind = job.substr(0, first);
-    if (first == std::string::npos || first == last) return;
-    ns = job.substr(first + 1, last - first - 1);
-    name = job.substr(last + 1);
-  }
-};
 
 std::string Percent(const std::optional<std::int32_t>& percent) {
   return percent ? std::to_string(*percent) + "%" : "-";
@@ -61,7 +50,7 @@ std::string TopText(const std::vector<std::shared_ptr<const api::WorkloadProfile
   for (const auto& profile : profiles) {
     for (const api::WorkloadRun& run : profile->spec.runs) {
       if (run.end && !options.shows_ended) continue;
-      if (options.ns.empty() || JobName(run.job).ns == options.ns) runs.push_back(&run);
+      if (options.ns.empty() || RunJobOf(run.job).key.ns == options.ns) runs.push_back(&run);
     }
   }
   std::ranges::sort(runs, {}, [](const api::WorkloadRun* run) { return std::tuple(-Idle(*run), run->job, run->uid); });
@@ -72,11 +61,11 @@ std::string TopText(const std::vector<std::shared_ptr<const api::WorkloadProfile
   std::vector<std::vector<std::string>> rows{
       {"NAMESPACE", "KIND", "NAME", "GPUS", "UTIL", "BUSIEST", "GPU MEMORY", "CPU", "TYPE", "ETA"}};
   for (const api::WorkloadRun* run : runs) {
-    const JobName job(run->job);
+    const RunJob job = RunJobOf(run->job);
     const std::string end = run->end ? "ended " + kube::ToText(*run->end) : eta[run->uid];
-    rows.push_back({job.ns, job.kind, job.name, std::to_string(run->gpus), Percent(run->usage.gpu_utilization_percent),
-                    Percent(run->usage.max_gpu_utilization_percent), Bytes(run->usage.max_gpu_memory_bytes),
-                    run->usage.cpu_cores.empty() ? "-" : run->usage.cpu_cores,
+    rows.push_back({job.key.ns, job.kind, job.key.name, std::to_string(run->gpus),
+                    Percent(run->usage.gpu_utilization_percent), Percent(run->usage.max_gpu_utilization_percent),
+                    Bytes(run->usage.max_gpu_memory_bytes), run->usage.cpu_cores.empty() ? "-" : run->usage.cpu_cores,
                     run->gpu_type.empty() ? "-" : run->gpu_type, end.empty() ? "-" : end});
   }
   return TableText(rows);

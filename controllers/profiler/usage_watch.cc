@@ -6,6 +6,7 @@
 
 #include "clientlib/client/resource_path.h"
 #include "clientlib/model/core_v1.h"
+#include "controllers/policy/run_job.h"
 #include "controllers/telemetry/pod_usage.h"
 
 namespace grus {
@@ -52,14 +53,9 @@ Json TemplateOf(const kube::Pod& pod) {
   return Json::MakeObject({{"spec", Json::MakeObject({{"containers", std::move(containers)}})}});
 }
 
-// "KIND/NAMESPACE/NAME": its namespace.
-std::string NamespaceOfRun(const api::WorkloadRun& run) {
-  const std::size_t first = run.job.find('/'), last = run.job.rfind('/');
-  return first == last ? std::string() : run.job.substr(first + 1, last - first - 1);
-}
-
 JobRef JobOfRun(const api::WorkloadRun& run) {
-  return {run.job.substr(0, run.job.find('/')), {NamespaceOfRun(run), run.job.substr(run.job.rfind('/') + 1)}, run.uid};
+  RunJob job = RunJobOf(run.job);
+  return {std::move(job.kind), std::move(job.key), run.uid};
 }
 
 }  // namespace
