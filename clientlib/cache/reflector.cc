@@ -18,8 +18,8 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 
 constexpr BackoffPolicy kBackoff{std::chrono::milliseconds(800), seconds(30), 2.0, 1.0};
-// While nobody answers: as soon as the network is back, a watch should be, and to ask again burdens nobody.
-constexpr BackoffPolicy kUnansweredBackoff{std::chrono::milliseconds(800), std::chrono::milliseconds(1500), 2.0, 1.0};
+// While the network fails: as soon as it is back, a watch should be, and to ask again burdens nobody.
+constexpr BackoffPolicy kNetworkBackoff{std::chrono::milliseconds(800), std::chrono::milliseconds(1500), 2.0, 1.0};
 constexpr Duration kQuietReset = minutes(2);
 constexpr Duration kHealthyWatch = seconds(10);  // What breaks then has another cause than the failure before.
 constexpr Duration kShortWatch = seconds(1);
@@ -88,7 +88,7 @@ Reflector::Reflector(Client& client, const Kind& kind, ReflectorOptions options,
       sink_(sink),
       random_(seed),
       backoff_(kBackoff, seed),
-      unanswered_(kUnansweredBackoff, seed),
+      network_backoff_(kNetworkBackoff, seed),
       watch_list_works_(options_.use_watch_list) {}
 
 ReflectorStats Reflector::stats() const {
@@ -189,8 +189,11 @@ void Reflector::Run(std::stop_token stop) {
     last_failure = clock_.Now();
     const bool is_unanswered = !was_open_ && error.http_status() == 0 &&
                                (error.code() == ErrorCode::kUnavailable || error.code() == ErrorCode::kTimeout);
-    if (!is_unanswered) unanswered_.Reset();
-    Backoff& backoff = is_unanswered ? unanswered_ : backoff_;
+    // To resume costs the server nothing but what has changed; to send all initial objects again does.
+    const bool is_cut = error.reason() == kConnectionLost && position_.is_synced;
+    const bool is_of_network = is_unanswered || is_cut;
+    if (!is_of_network) network_backoff_.Reset();
+    Backoff& backoff = is_of_network ? network_backoff_ : backoff_;
     if (!MayResume(error, backoff_.tries())) position_.is_synced = false;
     WaitFor(clock_, std::max(backoff.Next(), error.retry_after().value_or(Duration{})), stop);
   }

@@ -3,8 +3,9 @@
 //
 // Starts with a watch-list (KEP-3157) and falls back to list + watch where the server does not know it. A watch that
 // ends or breaks is resumed from the last resource version; only 410 Gone, and errors that would recur (MayResume),
-// cost a relist. Backoff 0.8 s doubling to 30 s. A stream that outlives its timeout is given up (L13). Run() blocks on
-// the caller's thread until `stop`; everything is decoded and delivered on that thread.
+// cost a relist. Backoff 0.8 s doubling to 30 s, or to 1.5 s while the network fails. A stream that outlives its
+// timeout is given up (L13). Run() blocks on the caller's thread until `stop`; everything is decoded and delivered on
+// that thread.
 #pragma once
 
 #include <mutex>
@@ -84,8 +85,8 @@ class Reflector {
   const Log& log_;
   ReflectorSink& sink_;
   std::minstd_rand random_;
-  Backoff backoff_, unanswered_;  // After failures; after those in which no server said anything.
-  bool was_open_ = false;         // In this try, the server began to send.
+  Backoff backoff_, network_backoff_;  // After what a server said; after failures of the network.
+  bool was_open_ = false;              // In this try, the server began to send.
   Position position_;
   bool watch_list_works_;
   bool is_refusal_logged_ = false;

@@ -11,8 +11,9 @@
 namespace kube {
 namespace {
 
-// Half of the usual renew deadline: one hung request must not lose the lease.
-constexpr Duration kShortTimeout = std::chrono::seconds(5);
+constexpr Duration kReviewTimeout = std::chrono::seconds(5);
+// Within the usual renew deadline (10 s) and after the last renewal (2 s), two requests may hang and a third may come.
+constexpr Duration kLeaseTimeout = std::chrono::seconds(3);
 
 Result<ClientConfig> ReadConfig(const ConnectOptions& options) {
   if (options.kubeconfig.empty() && options.context.empty() && IsInCluster()) return LoadInCluster();
@@ -57,8 +58,9 @@ Result<std::unique_ptr<Connection>> Connect(const ConnectOptions& options, const
     return std::make_unique<Client>(*connection->transport, connection->tokens.get(), clock, client, options.observer);
   };
   connection->client = make();
-  client.timeout = kShortTimeout;
+  client.timeout = kReviewTimeout;
   connection->review_client = make();
+  client.timeout = kLeaseTimeout;
   client.pool = HttpPool::kLease;
   connection->lease_client = make();
   return connection;

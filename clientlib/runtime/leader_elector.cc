@@ -19,6 +19,9 @@ namespace {
 // periods.)
 constexpr double kLook = 0.5, kJitter = 0.7;
 constexpr double kLongestRetry = 1.2;
+// After a renewal that failed at once the next comes so soon: the deadline runs, and a server that is away is not
+// burdened.
+constexpr double kAfterFailure = 0.25;
 constexpr int kReleaseTries = 5;
 constexpr Duration kReleaseWait = std::chrono::milliseconds(100);
 
@@ -162,19 +165,22 @@ void LeaderElector::Impl::Work(Term& term, const LeaderElector::Work& lead) {
 // Renews until the work has ended or leadership is lost.
 void LeaderElector::Impl::Renew(Term& term) {
   std::unique_lock lock(mutex);
+  const auto after_failure = std::chrono::duration_cast<Duration>(options.retry_period * kAfterFailure);
   // From the beginning of one try to that of the next: after one that hung the next comes at once, and leaves more of
   // the renew deadline than a second.
   TimePoint next = clock.Now() + options.retry_period;
+  std::string told;  // The failure that was logged last, while renewals fail.
   while (is_working && !is_lost) {
     while (is_working && !is_lost && clock.Now() < next) clock.WaitUntil(lock, changed, next);
     if (!is_working || is_lost) return;
     lock.unlock();
 
-    next = clock.Now() + options.retry_period;
+    const TimePoint began = clock.Now();
     const Result<bool> held = TryHold(term.renewal.get_token());
-    next = std::max(next, clock.Now() + RetryAfter(held));
-    if (!held && !term.renewal.stop_requested()) {
-      log.Warn("lease not renewed", {{"lease", options.lease.ToString()}, {"error", held.error().message()}});
+    next = std::max(began + (held ? options.retry_period : after_failure), clock.Now() + RetryAfter(held));
+    const std::string failure = held ? "" : held.error().message();
+    if (failure != std::exchange(told, failure) && !held && !term.renewal.stop_requested()) {
+      log.Warn("lease not renewed", {{"lease", options.lease.ToString()}, {"error", failure}});
     }
     if (held && !*held && !record.holder().empty() && !record.IsOurs()) {
       Lose(term, "the lease is held by " + record.holder());

@@ -56,5 +56,23 @@ TEST_F(ElasticJob, TellsItsStoryInEvents) {
   EXPECT_TRUE(Await("an event of the end", [&] { return has_event("Normal", "Succeeded", "the launcher succeeded"); }));
 }
 
+TEST_F(ElasticJob, WhatHappensAgainIsCountedInTheEventOfTheFirstTime) {
+  AddNode(3);
+  Create(R"({"workersSpec":{"minReplicas":2,"maxReplicas":3,"targetReplicas":2}})");
+  ASSERT_TRUE(AwaitTrains(2));
+  for (const int workers : {3, 2, 3}) {
+    Scale(workers);
+    ASSERT_TRUE(AwaitTrains(workers));
+  }
+  const auto counts = [&] {
+    std::vector<int> found;
+    for (const auto& event : world().List<kube::Event>(ns())) {
+      if (event->reason == "WorkersGrown") found.push_back(event->series ? event->series->count : 1);
+    }
+    return found;
+  };
+  EXPECT_TRUE(Await("one event, of two times", [&] { return counts() == std::vector{2}; }));
+}
+
 }  // namespace
 }  // namespace grus::testing

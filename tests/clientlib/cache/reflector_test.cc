@@ -382,6 +382,40 @@ TEST_F(ReflectorTest, L8WithoutAnAnswerItTriesAgainAfterThreeSecondsAtMost) {
   EXPECT_TRUE(stream.AwaitOpened());
 }
 
+TEST_F(ReflectorTest, L8AWatchThatIsCutAgainAndAgainResumesAfterThreeSecondsAtMost) {
+  ExpectWatchBody(InitialEnd("7"));
+  std::vector<FakeStream> streams;
+  for (int i = 0; i < 8; ++i) streams.push_back(ExpectWatch());
+  Start();
+  for (int i = 0; i < 7; ++i) {
+    ASSERT_TRUE(streams[i].AwaitOpened());
+    streams[i].Break(Error(ErrorCode::kUnavailable, "connection reset").with_http(0, std::string(kConnectionLost)));
+    ASSERT_TRUE(streams[i].AwaitClosed());
+    ASSERT_TRUE(clock_.AwaitWaiters(1));
+    clock_.Advance(3s);
+  }
+  EXPECT_TRUE(streams[7].AwaitOpened());
+}
+
+// To send all initial objects again and again is work for a server that may be failing of too much work.
+TEST_F(ReflectorTest, L8AWatchListThatIsCutAgainAndAgainBacksOff) {
+  std::vector<FakeStream> streams;
+  for (int i = 0; i < 5; ++i) streams.push_back(ExpectWatch());
+  Start();
+  Duration shortest = 800ms;
+  for (int i = 0; i < 4; ++i) {
+    ASSERT_TRUE(streams[i].AwaitOpened());
+    streams[i].Break(Error(ErrorCode::kUnavailable, "connection reset").with_http(0, std::string(kConnectionLost)));
+    ASSERT_TRUE(streams[i].AwaitClosed());
+    ASSERT_TRUE(clock_.AwaitWaiters(1));
+    clock_.Advance(shortest - 1ms);
+    EXPECT_THAT(AskedWhenIdle(), SizeIs(i + 1)) << "tried again too early";
+    clock_.Advance(shortest + 1ms);  // The jitter at most doubles it.
+    shortest *= 2;
+  }
+  EXPECT_TRUE(streams[4].AwaitOpened());
+}
+
 TEST_F(ReflectorTest, L8TheBackoffStartsOverAfterAWatchThatHeldForTenSeconds) {
   ExpectWatchBody(InitialEnd("7"));
   std::vector<FakeStream> streams;
