@@ -32,7 +32,8 @@ constexpr Duration kGraceAfterTimeout = seconds(5);
 // Until the mark that ends the initial objects, the server sends without a pause.
 constexpr Duration kLongestSilenceBeforeMark = minutes(1);
 constexpr int kInternalErrorsBeforeRelist = 4;
-constexpr std::size_t kMostRemembered = 10'000;  // Of objects that cannot be read: beyond, they are logged again.
+constexpr Duration kFailureSaidAgain = minutes(1);  // While the network fails, each watch fails every few seconds.
+constexpr std::size_t kMostRemembered = 10'000;     // Of objects that cannot be read: beyond, they are logged again.
 constexpr std::string_view kInitialEventsEnd = "k8s.io/initial-events-end";
 
 // True if the server refused the version we asked for, not the request itself (L2).
@@ -118,6 +119,10 @@ void Reflector::NoteFailure(const Error& error) {
     }
     return sink_.OnRefused();
   }
+  const TimePoint now = clock_.Now();
+  const bool is_same = said_ && said_->code == error.code() && said_->status == error.http_status();
+  if (is_same && now - said_->at < kFailureSaidAgain) return;
+  said_ = {error.code(), error.http_status(), now};
   log_.Warn("watch failed, trying again", {{"kind", kind_.kind}, {"error", error.message()}});
 }
 

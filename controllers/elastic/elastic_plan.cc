@@ -199,9 +199,11 @@ void PlanDeadline(Plan& plan, const View& view, const Sizes& sizes) {
 
 // Keeps the workers that are to go until they have been off the host list for the shrink grace.
 void KeepUntilDrained(Plan& plan, const View& view, const WorkerPlan& workers) {
-  if (!workers.must_drain || view.launcher != LauncherState::kActive || !view.hosts) return;
-  const bool is_listed = std::any_of(workers.drop.begin(), workers.drop.end(),
-                                     [&](const Worker* worker) { return view.hosts->Has(worker->name); });
+  if (!workers.must_drain || view.launcher != LauncherState::kActive) return;
+  // A launcher whose list we do not see goes by the one that it had.
+  const bool is_listed =
+      !view.hosts || std::any_of(workers.drop.begin(), workers.drop.end(),
+                                 [&](const Worker* worker) { return view.hosts->Has(worker->name); });
   const kube::Duration grace = seconds(view.job->spec.elastic.shrink_grace_seconds);
   const kube::Duration left = is_listed ? grace : grace - Waited(view.now, view.hosts->published);
   if (!is_listed && left <= kube::Duration::zero()) return;

@@ -84,9 +84,10 @@ class ReflectorTest : public ::testing::Test {
  protected:
   ~ReflectorTest() override { Stop(); }
 
-  void Start(ReflectorOptions options = {}) {
+  void Start(ReflectorOptions options = {}) { Start(std::move(options), log_); }
+  void Start(ReflectorOptions options, const Log& log) {
     reflector_ =
-        std::make_unique<Reflector>(client_, KindOf<ConfigMap>(), std::move(options), clock_, log_, sink_, 20260102);
+        std::make_unique<Reflector>(client_, KindOf<ConfigMap>(), std::move(options), clock_, log, sink_, 20260102);
     thread_ = std::jthread([this](std::stop_token stop) { reflector_->Run(std::move(stop)); });
   }
   // With list + watch, as for a server that does not know watch-list.

@@ -397,6 +397,31 @@ TEST_F(ReflectorTest, L8AWatchThatIsCutAgainAndAgainResumesAfterThreeSecondsAtMo
   EXPECT_TRUE(streams[7].AwaitOpened());
 }
 
+TEST_F(ReflectorTest, L8TheSameFailureIsLoggedOnceAMinute) {
+  constexpr std::size_t kFailures = 25;
+  const auto refused = [] { return Error(ErrorCode::kUnavailable, "connection refused"); };
+  for (std::size_t i = 0; i < kFailures; ++i) ExpectWatchError(refused());
+  ExpectWatchError(JsonAnswer(503, R"({"kind":"Status","status":"Failure","code":503,"message":"overloaded"})"));
+  FakeStream stream = ExpectWatch();
+  const Log log;
+  ::testing::internal::CaptureStderr();
+  Start({}, log);
+  for (std::size_t failures = 1; failures <= kFailures; ++failures) {  // In 72 s.
+    EXPECT_TRUE(transport_.AwaitRequests(failures));
+    EXPECT_TRUE(clock_.AwaitWaiters(1));
+    clock_.Advance(3s);
+  }
+  EXPECT_TRUE(transport_.AwaitRequests(kFailures + 1));
+  EXPECT_TRUE(clock_.AwaitWaiters(1));
+  clock_.Advance(1600ms);
+  EXPECT_TRUE(stream.AwaitOpened());
+  Stop();
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  EXPECT_THAT(said, HasSubstr("connection refused"));
+  EXPECT_THAT(said, HasSubstr("overloaded"));
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 3) << said;
+}
+
 // To send all initial objects again and again is work for a server that may be failing of too much work.
 TEST_F(ReflectorTest, L8AWatchListThatIsCutAgainAndAgainBacksOff) {
   std::vector<FakeStream> streams;

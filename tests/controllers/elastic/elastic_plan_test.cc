@@ -227,6 +227,17 @@ TEST(ElasticPlan, AUsersShrinkDrainsFirst) {
   EXPECT_THAT(done.events[0].note, HasSubstr("from 4 to 2 workers"));
 }
 
+// It is deleted, or has lost the labels that we see it by: the launcher goes on with the list that it had.
+TEST(ElasticPlan, WithoutAHostListNoWorkerIsGivenUp) {
+  View view = Training().Target(2).Build();
+  view.hosts.reset();
+  view.launcher_pods.front().hosts_revision = 5;
+  const Plan plan = PlanElasticJob(view);
+  EXPECT_THAT(Ordinals(plan.hosts), ElementsAre(0, 1));
+  EXPECT_EQ(plan.workers->granted, 4);
+  EXPECT_THAT(plan.drop, IsEmpty());
+}
+
 TEST(ElasticPlan, NoWorkerIsMadeToBeDrained) {
   const View view =
       ViewBuilder().MinMax(2, 8).Target(3).Granted(6).Ready({0, 1, 2, 3}).Hosts({0, 1, 2, 3}).LauncherRuns().Build();
