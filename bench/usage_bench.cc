@@ -7,7 +7,7 @@
 #include <string>
 
 #include "bench/measure.h"
-#include "controllers/prometheus/instant_query.h"
+#include "controllers/prometheus/query_answer.h"
 #include "controllers/telemetry/pod_usage.h"
 #include "controllers/telemetry/run_book.h"
 

@@ -24,4 +24,4 @@ elseif(NOT COMMIT STREQUAL unknown)
   message(FATAL_ERROR "GRUS_COMMIT \"${COMMIT}\": expected the hash of a commit, with -dirty behind it if files have changed")
 endif()
 
-configure_file(${SOURCE}/controllers/manager/version.cc.in ${OUT}/version.cc @ONLY)
+configure_file(${SOURCE}/controllers/version/version.cc.in ${OUT}/version.cc @ONLY)

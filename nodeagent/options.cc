@@ -4,6 +4,8 @@
 #include <boost/program_options.hpp>
 #include <sstream>
 
+#include "controllers/version/version.h"
+
 namespace grus {
 namespace {
 
@@ -29,6 +31,7 @@ po::options_description Describe(AgentOptions& options) {
   add("kubeconfig", text(options.kubeconfig, "FILE"),
       "Kubeconfig file. If not set: the pod's service account when running in a cluster, else $KUBECONFIG, else "
       "~/.kube/config.");
+  add("version", "Print version and commit and exit.");
   add("help,h", "Print this text and exit.");
   return description;
 }
@@ -53,6 +56,10 @@ kube::Result<AgentOptions> ParseAgentOptions(int argc, const char* const* argv) 
     std::ostringstream text;
     text << description;
     options.text_to_print = text.str();
+    return options;
+  }
+  if (values.count("version") > 0) {
+    options.text_to_print = std::string("grus-node-agent ") + kVersion + " (" + kCommit + ")\n";
     return options;
   }
   // The name becomes a field selector, in which commas and equals signs have a meaning.

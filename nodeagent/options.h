@@ -15,7 +15,7 @@ struct AgentOptions {
   std::string proc = "/proc";
   std::string kubeconfig;
 
-  std::string text_to_print;  // --help: print this and exit 0.
+  std::string text_to_print;  // --help, --version: print this and exit 0.
 };
 
 // Errors (kInvalidArgument) name the option, its value and what is allowed.

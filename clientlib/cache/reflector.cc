@@ -32,8 +32,7 @@ constexpr Duration kGraceAfterTimeout = seconds(5);
 // Until the mark that ends the initial objects, the server sends without a pause.
 constexpr Duration kLongestSilenceBeforeMark = minutes(1);
 constexpr int kInternalErrorsBeforeRelist = 4;
-constexpr Duration kFailureSaidAgain = minutes(1);  // While the network fails, each watch fails every few seconds.
-constexpr std::size_t kMostRemembered = 10'000;     // Of objects that cannot be read: beyond, they are logged again.
+constexpr std::size_t kMostRemembered = 10'000;  // Of objects that cannot be read: beyond, they are logged again.
 constexpr std::string_view kInitialEventsEnd = "k8s.io/initial-events-end";
 
 // True if the server refused the version we asked for, not the request itself (L2).
@@ -119,10 +118,7 @@ void Reflector::NoteFailure(const Error& error) {
     }
     return sink_.OnRefused();
   }
-  const TimePoint now = clock_.Now();
-  const bool is_same = said_ && said_->code == error.code() && said_->status == error.http_status();
-  if (is_same && now - said_->at < kFailureSaidAgain) return;
-  said_ = {error.code(), error.http_status(), now};
+  if (!failure_news_.IsNews(error, clock_.Now())) return;
   log_.Warn("watch failed, trying again", {{"kind", kind_.kind}, {"error", error.message()}});
 }
 
@@ -188,15 +184,19 @@ void Reflector::Run(std::stop_token stop) {
         continue;
       }
     }
-    NoteFailure(error);
     const bool was_healthy = was_open_ && clock_.Now() - started >= kHealthyWatch;
-    if (was_healthy || clock_.Now() - last_failure > kQuietReset) backoff_.Reset();
+    if (was_healthy) failure_news_.Reset();
+    NoteFailure(error);
+    if (was_healthy || clock_.Now() - last_failure > kQuietReset) {
+      backoff_.Reset();
+      network_backoff_.Reset();
+    }
     last_failure = clock_.Now();
+    // To resume costs the server only what has changed; to send all initial objects again may be what it fails of.
+    const bool is_cut = error.reason() == kConnectionLost;
     const bool is_unanswered = !was_open_ && error.http_status() == 0 &&
                                (error.code() == ErrorCode::kUnavailable || error.code() == ErrorCode::kTimeout);
-    // To resume costs the server nothing but what has changed; to send all initial objects again does.
-    const bool is_cut = error.reason() == kConnectionLost && position_.is_synced;
-    const bool is_of_network = is_unanswered || is_cut;
+    const bool is_of_network = is_cut ? position_.is_synced : is_unanswered;
     if (!is_of_network) network_backoff_.Reset();
     Backoff& backoff = is_of_network ? network_backoff_ : backoff_;
     if (!MayResume(error, backoff_.tries())) position_.is_synced = false;

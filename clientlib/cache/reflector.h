@@ -9,7 +9,6 @@
 #pragma once
 
 #include <mutex>
-#include <optional>
 #include <random>
 #include <stop_token>
 #include <string>
@@ -17,6 +16,7 @@
 #include <vector>
 
 #include "clientlib/base/backoff.h"
+#include "clientlib/base/failure_news.h"
 #include "clientlib/base/log.h"
 #include "clientlib/cache/store.h"
 #include "clientlib/cache/watch_event.h"
@@ -71,12 +71,6 @@ class Reflector {
   Status WatchFrom(std::stop_token stop);
   Status ReadStream(ByteStream& stream, bool is_initial, TimePoint end_of_watch, std::stop_token stop);
   Status HandleLine(std::string_view line, bool& is_initial, std::vector<ConstObject>& initial);
-  struct SaidFailure {
-    ErrorCode code;
-    int status;
-    TimePoint at;
-  };
-
   Duration WatchTimeout(bool is_initial);
   void NoteFailure(const Error& error);
   void CountBadEvent(const Error& error);
@@ -97,8 +91,8 @@ class Reflector {
   Position position_;
   bool watch_list_works_;
   bool is_refusal_logged_ = false;
-  std::optional<SaidFailure> said_;  // The failure that was logged last.
-  int unfinished_lists_ = 0;         // Watch-lists in a row that ended before the mark.
+  FailureNews failure_news_;  // What of failures is logged.
+  int unfinished_lists_ = 0;  // Watch-lists in a row that ended before the mark.
   std::uint64_t events_in_watch_ = 0;
   std::unordered_set<ObjectKey> unreadable_;  // Objects whose latest state cannot be read, so that each is logged once.
 

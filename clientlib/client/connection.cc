@@ -12,8 +12,9 @@ namespace kube {
 namespace {
 
 constexpr Duration kReviewTimeout = std::chrono::seconds(5);
-// Within the usual renew deadline (10 s) and after the last renewal (2 s), two requests may hang and a third may come.
-constexpr Duration kLeaseTimeout = std::chrono::seconds(3);
+// Of the usual renew deadline (10 s), the last renewal takes 2 s, and one that hangs this. What is left is enough for
+// three tries of the kernel to open a new connection; and a slow server has time to answer.
+constexpr Duration kLeaseTimeout = std::chrono::seconds(4);
 
 Result<ClientConfig> ReadConfig(const ConnectOptions& options) {
   if (options.kubeconfig.empty() && options.context.empty() && IsInCluster()) return LoadInCluster();

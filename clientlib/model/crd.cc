@@ -21,6 +21,19 @@ Json ListOf(const std::vector<std::string_view>& names) {
   return list;
 }
 
+// A rule about the name says so to the API server, whose refusals otherwise name the field "<nil>". It takes only paths
+// that the schema has.
+void NameTheName(Json& schema) {
+  Json* rules = schema.Find("x-kubernetes-validations");
+  if (rules == nullptr) return;
+  for (Json& rule : *rules->AsArray()) {
+    const Json* message = rule.Find("message");
+    if (message == nullptr || !message->AsString()->starts_with("metadata.name ")) continue;
+    rule["fieldPath"] = ".metadata.name";
+    schema["properties"]["metadata"]["properties"]["name"]["type"] = "string";
+  }
+}
+
 Json RootSchema(const Kind& kind, std::string_view doc, std::span<const CelRule> cel) {
   Json schema = SchemaOf(kind.fields, doc, cel);
   // In front of our own fields, as kubectl explain shows them.
@@ -34,6 +47,7 @@ Json RootSchema(const Kind& kind, std::string_view doc, std::span<const CelRule>
     for (auto& [name, value] : *members) properties[name] = std::move(value);
   }
   own = std::move(properties);
+  NameTheName(schema);
   return schema;
 }
 

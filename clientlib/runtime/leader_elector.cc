@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "clientlib/base/backoff.h"
+#include "clientlib/base/failure_news.h"
 #include "clientlib/base/wait.h"
 #include "clientlib/runtime/lease_record.h"
 
@@ -102,10 +103,13 @@ Status LeaderElector::Run(std::stop_token stop, const Work& lead) {
 bool LeaderElector::Impl::Acquire(const std::stop_token& stop) {
   const auto look = std::chrono::duration_cast<Duration>(options.retry_period * kLook);
   Backoff backoff({look, look, 1.0, kJitter}, clock.RandomSeed());
+  FailureNews news;
   while (!stop.stop_requested()) {
     const Result<bool> held = TryHold(stop);
     if (held && *held && !stop.stop_requested()) return true;
-    if (!held && !stop.stop_requested()) {
+    if (held) {
+      news.Reset();
+    } else if (!stop.stop_requested() && news.IsNews(held.error(), clock.Now())) {
       log.Warn("lease not acquired", {{"lease", options.lease.ToString()}, {"error", held.error().message()}});
     }
     Duration wait = std::max(backoff.Next(), RetryAfter(held));
@@ -169,7 +173,7 @@ void LeaderElector::Impl::Renew(Term& term) {
   // From the beginning of one try to that of the next: after one that hung the next comes at once, and leaves more of
   // the renew deadline than a second.
   TimePoint next = clock.Now() + options.retry_period;
-  std::string told;  // The failure that was logged last, while renewals fail.
+  FailureNews news;
   while (is_working && !is_lost) {
     while (is_working && !is_lost && clock.Now() < next) clock.WaitUntil(lock, changed, next);
     if (!is_working || is_lost) return;
@@ -178,9 +182,10 @@ void LeaderElector::Impl::Renew(Term& term) {
     const TimePoint began = clock.Now();
     const Result<bool> held = TryHold(term.renewal.get_token());
     next = std::max(began + (held ? options.retry_period : after_failure), clock.Now() + RetryAfter(held));
-    const std::string failure = held ? "" : held.error().message();
-    if (failure != std::exchange(told, failure) && !held && !term.renewal.stop_requested()) {
-      log.Warn("lease not renewed", {{"lease", options.lease.ToString()}, {"error", failure}});
+    if (held) {
+      news.Reset();
+    } else if (!term.renewal.stop_requested() && news.IsNews(held.error(), clock.Now())) {
+      log.Warn("lease not renewed", {{"lease", options.lease.ToString()}, {"error", held.error().message()}});
     }
     if (held && !*held && !record.holder().empty() && !record.IsOurs()) {
       Lose(term, "the lease is held by " + record.holder());

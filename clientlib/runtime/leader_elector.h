@@ -31,7 +31,7 @@ class LeaderElector {
   // possibly after `stop`: the work must then end at once.
   using Work = std::function<void(std::stop_token stop, std::stop_token lost)>;
 
-  // `client` should use HttpPool::kLease and a timeout of max(1 s, renew_deadline / 2).
+  // `client` should use HttpPool::kLease and a timeout of 0.4 renew deadlines: see Connection.
   // kInvalidArgument unless lease_duration > renew_deadline > 1.2 * retry_period.
   static Result<std::unique_ptr<LeaderElector>> Create(Client& client, const Clock& clock, const Log& log,
                                                        LeaderElectionOptions options);

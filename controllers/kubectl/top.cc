@@ -31,6 +31,10 @@ std::string Bytes(const std::optional<std::int64_t>& bytes) {
   return text;
 }
 
+std::string Known(const std::optional<api::RunCharacter>& character, std::string api::RunCharacter::*field) {
+  return character && (*character).*field != "Unknown" ? (*character).*field : "-";
+}
+
 // GPUs' worth of time that it did not use.
 double Idle(const api::WorkloadRun& run) {
   return run.gpus * (100.0 - run.usage.gpu_utilization_percent.value_or(100));
@@ -58,15 +62,16 @@ std::string TopText(const std::vector<std::shared_ptr<const api::WorkloadProfile
     return "nothing is recorded" + (options.ns.empty() ? std::string() : " in namespace " + options.ns) +
            "; the profiler records runs of jobs with GPUs after a minute, if grus-manager has --usage-prometheus\n";
   }
-  std::vector<std::vector<std::string>> rows{
-      {"NAMESPACE", "KIND", "NAME", "GPUS", "UTIL", "BUSIEST", "GPU MEMORY", "CPU", "TYPE", "ETA"}};
+  std::vector<std::vector<std::string>> rows{{"NAMESPACE", "KIND", "NAME", "GPUS", "UTIL", "BUSIEST", "GPU MEMORY",
+                                              "CPU", "TYPE", "WORK", "BOTTLENECK", "ETA"}};
   for (const api::WorkloadRun* run : runs) {
     const RunJob job = RunJobOf(run->job);
     const std::string end = run->end ? "ended " + kube::ToText(*run->end) : eta[run->uid];
     rows.push_back({job.key.ns, job.kind, job.key.name, std::to_string(run->gpus),
                     Percent(run->usage.gpu_utilization_percent), Percent(run->usage.max_gpu_utilization_percent),
                     Bytes(run->usage.max_gpu_memory_bytes), run->usage.cpu_cores.empty() ? "-" : run->usage.cpu_cores,
-                    run->gpu_type.empty() ? "-" : run->gpu_type, end.empty() ? "-" : end});
+                    run->gpu_type.empty() ? "-" : run->gpu_type, Known(run->character, &api::RunCharacter::kind),
+                    Known(run->character, &api::RunCharacter::bottleneck), end.empty() ? "-" : end});
   }
   return TableText(rows);
 }

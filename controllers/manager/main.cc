@@ -18,7 +18,7 @@
 #include "controllers/manager/app.h"
 #include "controllers/manager/metrics_access.h"
 #include "controllers/manager/needed_rights.h"
-#include "controllers/manager/version.h"
+#include "controllers/version/version.h"
 
 namespace grus {
 namespace {

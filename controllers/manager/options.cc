@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "clientlib/http/url.h"
-#include "controllers/manager/version.h"
+#include "controllers/version/version.h"
 
 namespace grus {
 namespace {

@@ -2,6 +2,7 @@
 #include "controllers/profiler/usage_watch.h"
 
 #include <algorithm>
+#include <charconv>
 #include <utility>
 
 #include "clientlib/client/resource_path.h"
@@ -53,6 +54,31 @@ Json TemplateOf(const kube::Pod& pod) {
   return Json::MakeObject({{"spec", Json::MakeObject({{"containers", std::move(containers)}})}});
 }
 
+// What all its containers may use together; nullopt: one has no limit.
+std::optional<double> CoreLimitOf(const kube::Pod& pod) {
+  double cores = 0;
+  for (const kube::Container& container : pod.spec.containers) {
+    const kube::Quantity* limit = kube::FindResource(container.resources.limits, "cpu");
+    if (limit == nullptr) return std::nullopt;
+    cores += limit->AsDouble();
+  }
+  return cores;
+}
+
+// Bytes of one GPU, as NVIDIA's feature discovery labels the node; 0: it does not.
+double GpuMemoryOf(const kube::Node& node) {
+  const std::string_view text = node.metadata.Label("nvidia.com/gpu.memory");  // MiB
+  double mebibytes = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), mebibytes);
+  return error == std::errc() && end == text.data() + text.size() && mebibytes > 0 ? mebibytes * (1 << 20) : 0;
+}
+
+// Whether a reader should hear of it at once.
+bool IsNews(const std::optional<api::RunCharacter>& before, const std::optional<api::RunCharacter>& after) {
+  if (!before || !after) return before.has_value() != after.has_value();
+  return before->kind != after->kind || before->bottleneck != after->bottleneck;
+}
+
 JobRef JobOfRun(const api::WorkloadRun& run) {
   RunJob job = RunJobOf(run.job);
   return {std::move(job.kind), std::move(job.key), run.uid};
@@ -68,7 +94,8 @@ UsageWatch::UsageWatch(kube::Client& client, UsageCaches caches, ProfileStore& s
       prometheus_(prometheus),
       source_(std::move(source)),
       clock_(clock),
-      log_(log) {}
+      log_(log),
+      characters_(prometheus, source_.url, source_.selector, clock, log) {}
 
 void UsageWatch::FeedQueue(kube::WorkQueue& queue) {
   feed_.Open(queue);
@@ -120,6 +147,8 @@ kube::Result<Action> UsageWatch::Reconcile(const ObjectKey& key, std::stop_token
   if (clock_.Now() >= next_sweep_) {
     next_sweep_ = clock_.Now() + kEvery;
     EndInterval(Ask(stop));
+    characters_.Look(
+        to_record_, [this](const JobRef& job) { return OnNodes(job); }, stop);
   }
   for (int written = 0; !to_record_.empty() && !stop.stop_requested();) {
     if (written == kRunsPerSecond) return Action::After(std::chrono::seconds(1));
@@ -149,6 +178,33 @@ void UsageWatch::EndInterval(const UsageByPod& usage) {
   for (const JobRun& run : runs) known.insert(run.job.Id());
   std::erase_if(workloads_, [&](const auto& workload) { return !known.contains(workload.first); });
   if (++sweeps_ % kSweepsBetweenSearches == kSweepsToSeeAll) AddLostRuns();
+}
+
+std::optional<JobOnNodes> UsageWatch::OnNodes(const JobRef& job) {
+  std::vector<GpuPod> pods;
+  {
+    std::lock_guard lock(mutex_);
+    pods = book_.PodsOf(job.Id());
+  }
+  if (pods.empty()) return std::nullopt;
+  std::ranges::sort(pods, {}, &GpuPod::key);
+  JobOnNodes found{.pods = {.ns = pods.front().key.ns}};
+  std::set<std::string> nodes;
+  bool are_cores_known = true;
+  for (const GpuPod& pod : pods) {
+    nodes.insert(pod.node);
+    if (found.pods.names.size() == CharacterWatch::kMostPods) continue;
+    found.pods.names.push_back(pod.key.name);
+    const auto object = caches_.pods.Get<kube::Pod>(pod.key);
+    const std::optional<double> cores = object ? CoreLimitOf(*object) : std::nullopt;
+    are_cores_known &= cores.has_value();
+    found.cores += cores.value_or(0);
+  }
+  if (!are_cores_known) found.cores = 0;
+  found.nodes = static_cast<std::int32_t>(nodes.size());
+  const auto node = caches_.nodes.Get<kube::Node>({"", pods.front().node});
+  if (node) found.gpu_memory = GpuMemoryOf(*node);
+  return found;
 }
 
 void UsageWatch::AddLostRuns() {
@@ -245,6 +301,7 @@ bool UsageWatch::IsWorthWriting(const JobRun& now, const Workload& known) const 
   const api::WorkloadRun& before = *known.written;
   const std::int64_t more = now.run.gpu_seconds - before.gpu_seconds;
   return now.is_over() != before.end.has_value() || now.run.gpus > before.gpus || IsNews(before.usage, now.run.usage) ||
+         IsNews(before.character, now.run.character) ||
          more > std::max<std::int64_t>(before.gpu_seconds / 10, 600L * now.run.gpus);
 }
 
@@ -259,10 +316,12 @@ std::optional<UsageWatch::Workload> UsageWatch::WorkloadOf(const JobRef& job) {
   if (before == profile->spec.runs.end()) return at->second;
   book_.Resume(job.Id(), *before);
   at->second.written = *before;
+  if (before->character) characters_.Resume(job.Id(), *before->character);
   return std::nullopt;  // The next sweep has both.
 }
 
-bool UsageWatch::Record(const JobRun& now, std::stop_token stop) {
+bool UsageWatch::Record(JobRun now, std::stop_token stop) {
+  now.run.character = characters_.Of(now.job.Id());
   const kube::Duration ago = now.is_over() ? clock_.WallNow() - now.run.end->value : kube::Duration::zero();
   const std::optional<Workload> known = WorkloadOf(now.job);
   if (!known) {

@@ -26,6 +26,7 @@
 #include "clientlib/runtime/controller.h"
 #include "controllers/frame/key_feed.h"
 #include "controllers/profile/profile_store.h"
+#include "controllers/profiler/character_watch.h"
 #include "controllers/profiler/pod_owners.h"
 #include "controllers/prometheus/prometheus.h"
 #include "controllers/telemetry/run_book.h"
@@ -81,12 +82,14 @@ class UsageWatch final : public kube::Reconciler {
   WorkloadIdentity IdentityFor(const JobRef& job, const kube::Pod& pod, std::stop_token stop);
   UsageByPod Ask(std::stop_token stop);
   void EndInterval(const UsageByPod& usage);
+  // What the cluster says of it, for a look at its character.
+  std::optional<JobOnNodes> OnNodes(const JobRef& job);
   // Those that did not end, and whose jobs have no pods any more.
   void AddLostRuns();
   // What is known of the job; nullopt: its run is not to be recorded yet.
   std::optional<Workload> WorkloadOf(const JobRef& job);
   // Whether it tried to write.
-  bool Record(const JobRun& now, std::stop_token stop);
+  bool Record(JobRun now, std::stop_token stop);
   void NoteWritten(const JobRun& now, const api::WorkloadRun& run, const kube::Status& saved);
   bool IsWorthWriting(const JobRun& now, const Workload& known) const;
   void Forget(const JobRef& job);
@@ -106,6 +109,7 @@ class UsageWatch final : public kube::Reconciler {
   std::map<std::string, kube::TimePoint> answered_;  // By query.
   std::set<std::string> failing_;                    // Queries.
   std::deque<JobRun> to_record_;
+  CharacterWatch characters_;
 
   std::mutex mutex_;  // Guards what follows.
   RunBook book_;

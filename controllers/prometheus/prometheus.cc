@@ -50,7 +50,9 @@ Result<std::optional<double>> Prometheus::Ask(const std::string& url, const std:
     ++series;
     if (!std::isnan(sample.value)) number = sample.value;
   };
-  if (kube::Status done = Query(url, query, {.bytes = kMaxAnswer}, kTimeout, take, std::move(stop)); !done) {
+  if (kube::Status done =
+          Query(url, {.text = query, .limits = {.bytes = kMaxAnswer}, .patience = kTimeout}, take, std::move(stop));
+      !done) {
     return std::move(done).error();
   }
   if (series > 1) {
@@ -63,7 +65,12 @@ Result<std::optional<double>> Prometheus::Ask(const std::string& url, const std:
 
 kube::Status Prometheus::AskAll(const std::string& url, const std::string& query, const OnSample& on_sample,
                                 std::stop_token stop) {
-  return Query(url, query, {}, kPatience, on_sample, std::move(stop));
+  return Query(url, {.text = query}, on_sample, std::move(stop));
+}
+
+kube::Status Prometheus::AskRange(const std::string& url, const std::string& query, TimeRange range,
+                                  const OnSample& on_sample, std::stop_token stop) {
+  return Query(url, {.text = query, .range = range}, on_sample, std::move(stop));
 }
 
 Result<std::shared_ptr<kube::Transport>> Prometheus::ServerOf(const std::string& server) {
@@ -85,8 +92,25 @@ Result<std::shared_ptr<kube::Transport>> Prometheus::ServerOf(const std::string&
   return servers_.front().second;
 }
 
-kube::Status Prometheus::Query(const std::string& url, const std::string& query, AnswerLimits limits,
-                               kube::Duration patience, const OnSample& on_sample, std::stop_token stop) {
+kube::HttpRequest Prometheus::RequestFor(const std::string& path, const Question& question) {
+  kube::HttpRequest request;
+  request.timeout = question.patience;
+  if (!question.range) {
+    request.target = kube::QueryBuilder(path + "/api/v1/query").Add("query", question.text).target();
+    return request;
+  }
+  // It names all pods of a job: as a form, it is not bound to what a URL may hold.
+  request.method = "POST";
+  request.target = path + "/api/v1/query_range";
+  request.headers.emplace_back("Content-Type", "application/x-www-form-urlencoded");
+  kube::QueryBuilder form("");
+  form.Add("query", question.text).Add("start", question.range->start).Add("end", question.range->end);
+  request.body = form.Add("step", question.range->step).target().substr(1);
+  return request;
+}
+
+kube::Status Prometheus::Query(const std::string& url, const Question& question, const OnSample& on_sample,
+                               std::stop_token stop) {
   const std::string where = "ask Prometheus at " + url;
   const Result<kube::ServerUrl> parts = kube::ParseServerUrl(url);
   if (!parts) return Error(parts.error()).with(where);
@@ -98,10 +122,8 @@ kube::Status Prometheus::Query(const std::string& url, const std::string& query,
   }
   const auto server = ServerOf(name);
   if (!server) return Error(server.error()).with(where);
-  kube::HttpRequest request;
-  request.target = kube::QueryBuilder(parts->path + "/api/v1/query").Add("query", query).target();
-  request.timeout = patience;
-  const kube::TimePoint until = clock_.Now() + patience;
+  const kube::HttpRequest request = RequestFor(parts->path, question);
+  const kube::TimePoint until = clock_.Now() + question.patience;
   Result<kube::StreamResponse> answer = (*server)->Open(request, stop);
   if (!answer) return std::move(answer).error().with(where);
   ByteSource body;
@@ -112,7 +134,9 @@ kube::Status Prometheus::Query(const std::string& url, const std::string& query,
   } else {
     return Error(ErrorCode::kUnavailable, "it answered with status " + std::to_string(answer->head.status)).with(where);
   }
-  if (kube::Status read = ReadAnswer(body, limits, on_sample); !read) return std::move(read).error().with(where);
+  const AnswerKind kind = question.range ? AnswerKind::kRange : AnswerKind::kNow;
+  kube::Status read = ReadAnswer(body, question.limits, on_sample, kind);
+  if (!read) return std::move(read).error().with(where);
   return {};
 }
 

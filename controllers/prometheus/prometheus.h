@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks a Prometheus (its HTTP API, "Instant queries").
+// Asks a Prometheus (its HTTP API, "Instant queries" and "Range queries").
 //
 // The URL may come from a user: only servers that an administrator lists are asked, or users could look into the
 // cluster's network through grus. The request carries only the query, no credentials; redirects are not followed; of
@@ -7,6 +7,7 @@
 // Thread-safe; one connection for each of the last kMostServers URLs.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <list>
 #include <memory>
@@ -18,9 +19,13 @@
 #include <vector>
 
 #include "clientlib/http/transport.h"
-#include "controllers/prometheus/instant_query.h"
+#include "controllers/prometheus/query_answer.h"
 
 namespace grus {
+
+struct TimeRange {  // Unix, in seconds.
+  std::int64_t start = 0, end = 0, step = 15;
+};
 
 class Prometheus {
  public:
@@ -43,10 +48,20 @@ class Prometheus {
   kube::Status AskAll(const std::string& url, const std::string& query, const OnSample& on_sample,
                       std::stop_token stop);
 
+  // The same of several times: all samples of a series after another.
+  kube::Status AskRange(const std::string& url, const std::string& query, TimeRange range, const OnSample& on_sample,
+                        std::stop_token stop);
+
  private:
   kube::Result<std::shared_ptr<kube::Transport>> ServerOf(const std::string& server);
-  kube::Status Query(const std::string& url, const std::string& query, AnswerLimits limits, kube::Duration patience,
-                     const OnSample& on_sample, std::stop_token stop);
+  struct Question {
+    std::string text;
+    std::optional<TimeRange> range = {};  // None: now.
+    AnswerLimits limits = {};
+    kube::Duration patience = kPatience;
+  };
+  static kube::HttpRequest RequestFor(const std::string& path, const Question& question);
+  kube::Status Query(const std::string& url, const Question& question, const OnSample& on_sample, std::stop_token stop);
 
   const Connect connect_;
   const kube::Clock& clock_;

@@ -176,6 +176,14 @@ std::vector<JobRun> RunBook::EndInterval(const UsageByPod& usage, Time now, doub
   return runs;
 }
 
+std::vector<GpuPod> RunBook::PodsOf(const std::string& job_id) const {
+  std::vector<GpuPod> pods;
+  for (const auto& [uid, pod] : pods_) {
+    if (!pod.ended && RootOf(*pod.owner).Id() == job_id) pods.push_back(pod);
+  }
+  return pods;
+}
+
 bool RunBook::Forget(const std::string& job_id) {
   for (const auto& [uid, pod] : pods_) {
     if (RootOf(*pod.owner).Id() == job_id) return false;

@@ -65,6 +65,8 @@ class RunBook {
   // Of a run that is over. False: it has pods again.
   bool Forget(const std::string& job_id);
 
+  // Those of the job that run.
+  std::vector<GpuPod> PodsOf(const std::string& job_id) const;
   std::size_t pod_count() const { return pods_.size(); }
   std::size_t job_count() const { return jobs_.size(); }
 

@@ -41,6 +41,29 @@ std::span<const std::string_view> EnumNames(RunOutcome) {
   return kNames;
 }
 
+std::span<const FieldInfo> RunCharacter::Fields() {
+  using T = RunCharacter;
+  static constexpr std::string_view kKinds[] = {"Unknown", "Training", "Inference", "Batch", "Interactive", "Idle"};
+  static constexpr std::string_view kBottlenecks[] = {"Unknown",         "None",         "Input", "Compute",
+                                                      "MemoryBandwidth", "Communication"};
+  static constexpr FieldInfo kFields[] = {
+      Field<&T::kind>("kind",
+                      {.doc = "What it does with its GPUs. Training: it works in cycles. Batch: it ends, and "
+                              "works steadily. Inference: it serves. Interactive: people work with it. Idle: it "
+                              "does not use them.",
+                       .enum_values = kKinds}),
+      Field<&T::bottleneck>("bottleneck", {.doc = "What its GPUs wait for, or do most.", .enum_values = kBottlenecks}),
+      Field<&T::cycle_seconds>("cycleSeconds", {.doc = "Length of its longest cycle, as an epoch.", .minimum = 0}),
+      Field<&T::iteration_seconds>("iterationSeconds", {.doc = "Length of the cycle within it.", .minimum = 0}),
+      Field<&T::predicted_max_gpu_memory_bytes>(
+          "predictedMaxGpuMemoryBytes",
+          {.doc = "Most memory that it will have used of one GPU when it ends.", .minimum = 0}),
+      Field<&T::message>("message", {.doc = "The same in a sentence, with its numbers.", .max_length = 1024}),
+      Field<&T::time>("time", {.doc = "When its series were looked at.", .required = true}),
+  };
+  return kFields;
+}
+
 std::span<const FieldInfo> WorkloadRun::Fields() {
   using T = WorkloadRun;
   static constexpr FieldInfo kFields[] = {
@@ -54,6 +77,8 @@ std::span<const FieldInfo> WorkloadRun::Fields() {
       Field<&T::end>("end", {.doc = "When its last one ended. Missing: it runs."}),
       Field<&T::outcome>("outcome", {.doc = "How it ended. Deleted: its pods were, before they ended."}),
       Field<&T::usage>("usage", {.doc = "What it used."}),
+      Field<&T::character>("character",
+                           {.doc = "What it does, and what holds it back; of runs of five minutes and more."}),
   };
   return kFields;
 }

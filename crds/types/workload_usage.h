@@ -29,6 +29,18 @@ struct ResourceUsage {
 enum class RunOutcome { kNotKnown, kSucceeded, kFailed, kDeleted };
 std::span<const std::string_view> EnumNames(RunOutcome);
 
+// What it does and what holds it back, as its series show. Unknown: they do not, or not clearly.
+struct RunCharacter {
+  std::string kind = {};        // "Training"
+  std::string bottleneck = {};  // "Input"
+  std::optional<std::int64_t> cycle_seconds = {}, iteration_seconds = {};
+  std::optional<std::int64_t> predicted_max_gpu_memory_bytes = {};  // Of one GPU, at the end of the run.
+  std::string message = {};
+  kube::Time time = {};  // When it was looked at.
+  static std::span<const kube::FieldInfo> Fields();
+  friend bool operator==(const RunCharacter&, const RunCharacter&) = default;
+};
+
 // One object that ran the workload, from its first pod with GPUs to its last.
 struct WorkloadRun {
   std::string uid = {};  // Of the object.
@@ -40,6 +52,7 @@ struct WorkloadRun {
   std::optional<kube::Time> end = {};  // Missing: it runs.
   RunOutcome outcome = RunOutcome::kNotKnown;
   ResourceUsage usage = {};
+  std::optional<RunCharacter> character = {};
   static std::span<const kube::FieldInfo> Fields();
   friend bool operator==(const WorkloadRun&, const WorkloadRun&) = default;
 };

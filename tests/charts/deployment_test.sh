@@ -78,13 +78,14 @@ one_leads() { # The lease names one of the two pods, and that one says so.
 }
 check "exactly one leads" within 10 one_leads
 
+upgrade() { "$helm" upgrade grus charts/grus --namespace grus-system --values tests/charts/real_node.yaml "$@"; }
 check "helm test finds nothing missing" prints 'nothing is missing' "$helm" test grus --namespace grus-system --logs
 need "without the right to create Secrets" kube patch clusterrole grus-system:grus --type=json -p \
   "$(kube get clusterrole grus-system:grus -o json |
     awk '/"apiGroups"/ {rule++} /"secrets"/ {print rule - 1; exit}' |
     sed 's/.*/[{"op": "remove", "path": "\/rules\/&"}]/')"
 check "it names it" prints 'missing: the right to create secrets (ssh keys of jobs)' "$helm" test grus --namespace grus-system --logs
-need "given back" "$helm" upgrade grus charts/grus --namespace grus-system --values tests/charts/real_node.yaml
+need "given back" upgrade
 
 # --- what a replica is on the node
 pod=$(leader)
@@ -96,6 +97,25 @@ check "its system calls are filtered" equals 2 status Seccomp
 root_options() { awk '$5 == "/" {print $6}' "/proc/$(process_of "$pod")/mountinfo"; }
 check "its root is read-only" prints '^ro\(,\|$\)' root_options
 check "there is no shell in it" prints 'executable file not found' kube -n grus-system exec "$pod" -- sh -c true
+
+# --- grus-node-agent, which needs the PIDs of its node
+need "the namespace allows hostPID" kube label namespace grus-system pod-security.kubernetes.io/enforce=privileged --overwrite
+need "with the agent" upgrade --set 'nodeAgent.enabled=true,nodeAgent.tolerations[0].operator=Exists'
+check "it runs on the node" kube -n grus-system rollout status daemonset/grus-node-agent --timeout=60s
+agent=$(kube -n grus-system get pods -l app.kubernetes.io/name=grus-node-agent -o 'jsonpath={.items[*].metadata.name}')
+agent_said() { kube -n grus-system logs "$agent" | grep -ic -e "$1"; }
+check "where there is no driver, it says so" within 20 equals 1 agent_said '"this node has no GPU driver, and so no GPUs"'
+agent_serves() { kube get --raw "/api/v1/namespaces/grus-system/pods/$agent:8080/proxy$1"; }
+check "it is healthy" within 10 equals ok agent_serves /healthz
+check "and serves metrics" prints '^process_resident_memory_bytes' agent_serves /metrics
+check "it sees the node's processes" prints "$(on_node readlink /proc/1/ns/pid || echo none)" readlink "/proc/$(process_of "$agent")/ns/pid"
+pod=$agent
+check "it is user 65532" equals 65532 status Uid
+check "without capabilities" equals 0000000000000000 status CapBnd
+check "it goes on: it starts once, and says of the driver once" equals 1 agent_said '"this node has no GPU driver'
+check "nothing was forbidden to it" equals 0 eval "agent_said forbidden || true"
+need "without it" upgrade
+need "as restricted as before" kube label namespace grus-system pod-security.kubernetes.io/enforce=restricted --overwrite
 
 # --- it works: the README's first job, the example's gang, on 32 GPUs
 nodes() { "$cluster" nodes "$@" --gpus 8 --name "$cluster_name"; }

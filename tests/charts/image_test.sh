@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The container image of grus-manager: what its archive holds, that the manager works in there as user 65532 on a
+# The container image of grus-manager and grus-node-agent: what its archive holds, that the manager works in there as user 65532 on a
 # read-only root, that it can be built again to the same bytes, and that the Dockerfile makes the same files. Needs no
 # Docker, but user namespaces where it is not run by root. Takes two minutes once ccache is warm.
 # shellcheck disable=SC2317,SC2329 # check() calls the functions.
@@ -15,6 +15,7 @@ tool=$state/tool
 layout=$state/layout   # The archive's files.
 root=$state/root       # The image's files.
 program=/usr/local/bin/grus-manager
+agent=/usr/local/bin/grus-node-agent
 dockerfile=charts/image/Dockerfile
 commit=$(git rev-parse HEAD)
 [[ -z $(git --no-optional-locks status --porcelain) ]] || commit+=-dirty
@@ -68,7 +69,7 @@ check "it has at most 45 MB uncompressed" test "$(stat -c %s "$state/layer")" -l
 unexpected() {
   tar -tf "$state/layer" | grep -v '/$' | grep -vxE -e 'lib/[a-z0-9_]+-linux-gnu/lib[^/]+\.so[0-9.]*' -e 'lib(64)?/ld-linux[^/]+' \
     -e 'etc/(passwd|group|nsswitch.conf|os-release|debian_version|ssl/certs/ca-certificates.crt)' -e usr/lib/os-release \
-    -e "${program#/}" -e 'usr/share/doc/[^/]+/copyright' -e 'usr/share/doc/grus/(LICENSE|sbom.spdx.json)' \
+    -e "${program#/}" -e "${agent#/}" -e 'usr/share/doc/[^/]+/copyright' -e 'usr/share/doc/grus/(LICENSE|sbom.spdx.json)' \
     -e 'usr/share/common-licenses/[A-Z][A-Za-z0-9.-]*' -e 'var/lib/dpkg/status.d/[^/]+'
 }
 check "it holds the paths that are known, no other" no_line unexpected
@@ -78,24 +79,28 @@ wrong_owner_mode_or_time() {
 }
 check "all is root's, only root could write it, and it is as old as the commit" no_line wrong_owner_mode_or_time
 executables() { (cd -- "$root" && find . -type f -perm /111 -printf '%f\n' | sed 's/^ld-linux.*/ld-linux/' | sort); }
-check "the manager and its loader are all that can be executed: no shell" equals $'grus-manager\nld-linux' executables
-check "the manager is stripped" fails prints '\.symtab' readelf --wide --sections "$root$program"
-hardened() { # hardened PATTERN READELF-FLAG: rules of supply: what Debian's own packages are built with.
-  readelf --wide "$2" "$root$program" | grep -E "$1" >/dev/null   # Not -q: readelf would die of a pipe that nobody reads.
+check "the two programs and their loader are all that can be executed: no shell" \
+  equals $'grus-manager\ngrus-node-agent\nld-linux' executables
+hardened() { # hardened BINARY PATTERN READELF-FLAG: rules of supply: what Debian's own packages are built with.
+  readelf --wide "$3" "$root$1" | grep -E "$2" >/dev/null   # Not -q: readelf would die of a pipe that nobody reads.
 }
-check "it is position independent" hardened 'Type: +DYN' --file-header
-check "what the linker fills in is read-only before main" hardened 'BIND_NOW|Flags:.* NOW' --dynamic
-check "from the segment for it" hardened 'GNU_RELRO' --program-headers
-check "no stack is executable" fails hardened 'GNU_STACK.* RWE ' --program-headers
-check "overrun stacks end it" hardened '__stack_chk_fail' --dyn-syms
-check "and so do overrun buffers" hardened '__(mem|str|v?snprintf|read|fread|fdelt)[a-z]*_chk' --dyn-syms
-check "no path of the tree is in it" fails grep -qaF -e "$PWD" "$root$program"
+for binary in "$program" "$agent"; do
+  check "${binary##*/} is stripped" fails prints '\.symtab' readelf --wide --sections "$root$binary"
+  check "it is position independent" hardened "$binary" 'Type: +DYN' --file-header
+  check "what the linker fills in is read-only before main" hardened "$binary" 'BIND_NOW|Flags:.* NOW' --dynamic
+  check "from the segment for it" hardened "$binary" 'GNU_RELRO' --program-headers
+  check "no stack is executable" fails hardened "$binary" 'GNU_STACK.* RWE ' --program-headers
+  check "overrun stacks end it" hardened "$binary" '__stack_chk_fail' --dyn-syms
+  check "and so do overrun buffers" hardened "$binary" '__(mem|str|v?snprintf|read|fread|fdelt)[a-z]*_chk' --dyn-syms
+  check "no path of the tree is in it" fails grep -qaF -e "$PWD" "$root$binary"
+done
 
-needed() {
-  find "$root$program" "$root"/lib* -type f -print0 | xargs -0 readelf --dynamic --wide | sed -nE 's/.*\(NEEDED\).*\[(.*)\]/\1/p' | sort -u
+needed() { # And what the node's libnvidia-ml.so.1 needs.
+  find "$root"/usr/local/bin "$root"/lib* -type f -print0 | xargs -0 readelf --dynamic --wide |
+    sed -nE 's/.*\(NEEDED\).*\[(.*)\]/\1/p' | sort -u - <(printf '%s\n' libdl.so.2 libm.so.6 libpthread.so.0 librt.so.1)
 }
 libraries() { find "$root"/lib* -type f -printf '%f\n' | sort; }
-check "its libraries are those that it needs and those that they need, no other" equals "$(needed)" libraries
+check "its libraries are those that the programs need and those that they need, no other" equals "$(needed)" libraries
 all_certificates() { dpkg-query -L ca-certificates | grep '^/usr/share/ca-certificates/.*\.crt$' | sort | tr '\n' '\0' | xargs -0 cat; }
 check "it trusts whom Debian trusts, not whom this machine trusts" cmp <(all_certificates) "$root/etc/ssl/certs/ca-certificates.crt"
 check "it knows user 65532" grep -qx 'nonroot:x:65532:65532:.*' "$root/etc/passwd"
@@ -146,6 +151,8 @@ meets() { # meets SERVER TRUST PATTERN: asked to run against SERVER, it comes to
 short=${commit:0:7}${commit:40}
 check "grus-manager --version" prints "^grus-manager [0-9.]* ($short)\$" manager -- --version
 check "grus-manager --help" prints '^Usage: grus-manager' manager -- --help
+check "grus-node-agent --version" prints "^grus-node-agent [0-9.]* ($short)\$" manager -program "$agent" -- --version
+check "grus-node-agent --help" prints '^Usage: grus-node-agent' manager -program "$agent" -- --help
 check "a server that is not there is a refused connection" meets https://127.0.0.1:1 own 'waiting for the API server.*[Cc]onnect'
 check "a name of /etc/hosts is found, a server with a known CA is asked" meets https://hosts.grus.test:6443 own 'api: GET /apis/.* of hosts.grus.test'
 check "a name of DNS likewise" meets https://dns.grus.test:6443 own 'api: GET /apis/.* of dns.grus.test'
@@ -160,7 +167,7 @@ check "it is built again" build_again
 check "to the same bytes" cmp "$tar" "$state/again.tar"
 
 # --- what charts/image/rootfs refuses
-rootfs() { GRUS_COMMIT=$1 SOURCE_DATE_EPOCH=$2 charts/image/rootfs "$3" "$state/refused"; }
+rootfs() { GRUS_COMMIT=$1 SOURCE_DATE_EPOCH=$2 charts/image/rootfs "$3" build/release/bin/grus-node-agent "$state/refused"; }
 stranger=$state/stranger
 cat >"$stranger.cc" <<END
 #include <cstdio>
@@ -173,6 +180,12 @@ build_stranger() {
 }
 need "a program with a library of no package is built" build_stranger
 check "a binary of another commit is refused" prints "says it is of commit ($short), GRUS_COMMIT says 0123456789" rootfs 0123456789 1 build/release/bin/grus-manager
+older_agent() {
+  local agent=$state/grus-node-agent
+  printf '#!/bin/sh\necho "grus-node-agent 0.1.0 (0123456)"\n' >"$agent" && chmod +x "$agent"
+  GRUS_COMMIT=$commit SOURCE_DATE_EPOCH=1 charts/image/rootfs build/release/bin/grus-manager "$agent" "$state/refused"
+}
+check "an agent of another commit is refused" prints 'grus-node-agent says it is of commit (0123456)' older_agent
 check "no time is refused" prints 'SOURCE_DATE_EPOCH "": expected' rootfs "$commit" '' build/release/bin/grus-manager
 check "a library of no package is refused" prints 'libanswer.so: no Debian package owns it' rootfs unknown 1 "$stranger"
 rm -rf -- "$state/refused" "$state/libanswer.so"
@@ -181,7 +194,7 @@ check "a library that is missing is refused" prints 'libanswer.so.*\|does not ru
 # --- the pins
 pins=$state/pins/charts/image
 mkdir -p -- "$pins" && cp -a -- charts/image/. "$pins" && cp -- LICENSE "$state/pins" || finish
-with_pins() { rm -rf -- "$state/refused" && PINNED=$1 GRUS_COMMIT=$commit SOURCE_DATE_EPOCH=$epoch "$pins/rootfs" build/release/bin/grus-manager "$state/refused"; }
+with_pins() { rm -rf -- "$state/refused" && PINNED=$1 GRUS_COMMIT=$commit SOURCE_DATE_EPOCH=$epoch "$pins/rootfs" build/release/bin/grus-{manager,node-agent} "$state/refused"; }
 pinned() { grep -v '^#' "$1/packages.lock"; }
 check "the pins are the packages of the SBOM" equals "$(listed 'LINK|DEPENDS' | cut -d' ' -f1)" eval "pinned charts/image | cut -d' ' -f1"
 check "they can be written anew" with_pins new
@@ -241,7 +254,7 @@ check "each is of a package in the SBOM; linux has but numbers" equals linux unl
 # --- the commit that the manager names
 repository=$state/repository
 for folder in "$repository" "$repository/inner"; do
-  install -D -m 644 -- controllers/manager/version.cc.in "$folder/controllers/manager/version.cc.in"
+  install -D -m 644 -- controllers/version/version.cc.in "$folder/controllers/version/version.cc.in"
 done
 mkdir -- "$state/version"
 git_there() { git -C "$repository" -c user.name=test -c user.email=test@example.com "$@"; }

@@ -68,6 +68,23 @@ start_prometheus() {
     --web.listen-address="127.0.0.1:$listen" >"$GRUS_STATE/prometheus.log" 2>&1 &
   prometheus_pid=$!
 }
+# Two hours of a training on one node: epochs of five minutes, with half a minute of evaluation. Its CPUs have no exporter.
+past() {
+  awk -v now="$EPOCHSECONDS" '
+    function series(name, high, low,   at) {
+      printf "# TYPE %s gauge\n", name
+      for (at = now - 7200; at < now - 30; at += 15)
+        printf "%s{gpu=\"0\",exported_namespace=\"team-a\",exported_pod=\"epochs-0\",job=\"exporter\"} %d %d\n", name, at % 300 < 270 ? high : low, at
+    }
+    BEGIN {
+      series("DCGM_FI_DEV_GPU_UTIL", 98, 40)
+      series("DCGM_FI_DEV_MEM_COPY_UTIL", 45, 20)
+      series("DCGM_FI_DEV_FB_USED", 10000, 11000)
+      print "# EOF"
+    }' >"$GRUS_STATE/past"
+  tests/charts/prometheus promtool tsdb create-blocks-from openmetrics "$GRUS_STATE/past" "$GRUS_STATE/tsdb" >"$GRUS_STATE/promtool.log" 2>&1
+}
+need "a past" past
 start_prometheus
 need "Prometheus is ready" within 120 prints ' 200 ' http "$listen" /-/ready
 
@@ -87,7 +104,18 @@ cat >"$GRUS_STATE/bare.json" <<'EOT'
   {"name": "c", "image": "jupyter", "resources": {"limits": {"nvidia.com/gpu": "1"}}}]}}
 EOT
 need "a pod of its own" kube create -f "$GRUS_STATE/bare.json"
-playing "train-workers-0 80 20000 3" "train-workers-1 60 30000 1" "notebook 2 500 0" &
+# One that began two hours ago, on a node that nobody plays.
+kube create -f - >/dev/null <<'EOT'
+{"apiVersion": "v1", "kind": "List", "items": [
+  {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "ghost", "labels": {"nvidia.com/gpu.memory": "81920"}}},
+  {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "epochs-0", "namespace": "team-a", "ownerReferences": [
+    {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "name": "epochs", "uid": "7a1f6a3e-0000-4000-8000-000000000001", "controller": true}]},
+    "spec": {"nodeName": "ghost", "containers": [{"name": "c", "image": "train", "resources": {"limits": {"nvidia.com/gpu": "1"}}}]}}]}
+EOT
+began=$(date -u -d '-2 hours' +%Y-%m-%dT%H:%M:%SZ)
+need "a training that goes on" kube -n team-a patch pod epochs-0 --subresource=status --type=merge \
+  -p "{\"status\": {\"phase\": \"Running\", \"startTime\": \"$began\"}}"
+playing "train-workers-0 80 20000 3" "train-workers-1 60 30000 1" "notebook 2 500 0" "epochs-0 95 10000 0" &
 players=$!
 trap 'kill "$players" 2>/dev/null; stop "$prometheus_pid"; stop "$exporter_pid"; clean_up' EXIT
 
@@ -106,10 +134,19 @@ check "the cores of both workers, each counted once" within 100 cores
 check "the type of its GPUs" equals NVIDIA-A100-SXM4-80GB of "$job" .gpuType
 check "it has not ended" equals null of "$job" .end
 check "a pod without a controller is a job of its own" within 150 equals 2 of Pod/team-a/notebook .usage.gpuUtilizationPercent
-check "the exporter is none" equals 2 runs length
+check "the exporter is none" equals 3 runs length
+epochs=PyTorchJob/team-a/epochs
+check "what a job of another kind does" within 150 equals Training of "$epochs" .character.kind
+check "in cycles of five minutes" equals 300 of "$epochs" '.character.cycleSeconds | . / 10 | round * 10'
+check "what it waits for" equals Compute of "$epochs" .character.bottleneck
+memory_is_predicted() { [[ $(of "$epochs" ".character.predictedMaxGpuMemoryBytes / 1048576 | . >= 10800 and . <= 11600") == true ]]; }
+check "and how much memory it will have used" memory_is_predicted
+check "in a sentence" prints '^training on 1 GPU in cycles of 5' of "$epochs" .character.message
+check "nothing is said of a job before it has run for five minutes" equals null of "$job" .character
 check "what the workload uses on such GPUs" equals 70 \
   eval "kube get workloadprofiles -o json | jq '.items[].spec | select(.runs[0].gpus == 2) | .features[0].usage.gpuUtilizationPercent'"
 check "a newcomer's view" prints 'train *2 *70%.*29.3Gi' "$plugin" top --kubeconfig "$KUBECONFIG" -A
+check "with what it does and what holds it back" prints 'epochs .* Training *Compute' "$plugin" top --kubeconfig "$KUBECONFIG" -A
 check "of one namespace" prints 'nothing' "$plugin" top --kubeconfig "$KUBECONFIG" -n default
 
 # --- Prometheus goes, and comes back empty

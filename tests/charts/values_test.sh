@@ -67,6 +67,9 @@ dashboards.namespace=Team_A|at '/dashboards/namespace'
 dashboards.labels=x|at '/dashboards/labels'
 dashboards.folder=x|at '/dashboards': additional properties 'folder' not allowed
 metrics.enabled=false,dashboards.enabled=true|dashboards.enabled needs metrics.enabled
+nodeAgent.enabled=yes|at '/nodeAgent/enabled': got string, want boolean
+nodeAgent.driver=535|at '/nodeAgent': additional properties 'driver' not allowed
+nodeAgent.runtimeClassName=NVIDIA|at '/nodeAgent/runtimeClassName'
 networkPolicy.enabled=on|at '/networkPolicy/enabled': got string, want boolean
 networkPolicy.apiServerPorts={}|at '/networkPolicy/apiServerPorts/0'
 networkPolicy.apiServerPorts[0]=65536|at '/networkPolicy/apiServerPorts/0': maximum
@@ -109,6 +112,19 @@ check "for the account that the manager has" prints 'system:serviceaccount:grus-
   --set admissionPolicy.enabled=true,serviceAccount.create=false,serviceAccount.name=mine
 check "for its namespaces, whatever their names" prints 'values: \["team-a","123"\]' render \
   --set admissionPolicy.enabled=true --set-json 'namespaces=["team-a", "123"]'
+check "no agent on the nodes when not asked for" fails prints '^kind: DaemonSet' render
+agent() { render --show-only templates/node-agent.yaml --set nodeAgent.enabled=true "$@" 2>/dev/null; }
+check "one with a role of its own when asked for" equals 'ServiceAccount ClusterRole ClusterRoleBinding DaemonSet' \
+  eval "agent | sed -n 's/^kind: //p' | paste -sd' '"
+check "a PodMonitor for it" prints '^kind: PodMonitor' agent --set nodeAgent.podMonitor.enabled=true
+check "and a NetworkPolicy" prints '^kind: NetworkPolicy' agent --set networkPolicy.enabled=true
+names() { agent "$@" | sed -n 's/^ *app.kubernetes.io\/name: //p' | sort | uniq -c | sed 's/^ *//'; }
+check "no selector of the manager's finds it" equals '13 grus-node-agent' \
+  names --set nodeAgent.podMonitor.enabled=true,networkPolicy.enabled=true
+check "its network reaches what the values add" prints 'port: 5353' \
+  agent --set networkPolicy.enabled=true --values "$chart/values-openshift.yaml"
+long=$(printf 'a%.0s' {1..53})
+check "the longest names are legal" equals '' eval "agent --set nameOverride=$long | sed -n 's/^ *\(app.kubernetes.io\/\)*name: //p' | grep -E '.{64}'"
 check "no Service without metrics" fails prints '^kind: Service$' render --set metrics.enabled=false
 
 finish

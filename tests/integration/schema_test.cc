@@ -57,7 +57,7 @@ TEST_F(ElasticJob, TheCrdRefusesNamesThatChildrenCouldNotBear) {
     const auto made = Try(client(), Manifest(c.name, "{}"));
     ASSERT_FALSE(made) << c.name;
     EXPECT_EQ(made.error().code(), kube::ErrorCode::kInvalid) << c.name;
-    EXPECT_THAT(made.error().message(), AllOf(HasSubstr("metadata.name"), HasSubstr(c.limit))) << c.name;
+    EXPECT_THAT(made.error().message(), AllOf(HasSubstr("metadata.name: Invalid value"), HasSubstr(c.limit))) << c.name;
   }
 }
 

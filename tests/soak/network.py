@@ -177,8 +177,10 @@ def outside(faults, exits):
         fault.exits = 0
     unexplained = []
     for ended, _, words in exits:
-        before = [fault for fault in faults if fault.began <= ended]
-        if before and ended <= before[-1].ended + RENEW_DEADLINE + STOPS_WITHIN:
+        before = [fault for fault in faults if fault.began + LEASE_KEPT_FOR <= ended]
+        # The deadline that the fault did not use up may end after it; what is renewed after the fault lasts longer.
+        left = RENEW_DEADLINE - min(before[-1].seconds, RENEW_DEADLINE) if before else 0
+        if before and ended <= before[-1].ended + left + STOPS_WITHIN:
             before[-1].exits += 1
         else:
             unexplained.append(str(words))

@@ -34,6 +34,19 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 
+{{- /* Another name: the Deployment and the Service of the manager must not find the agents. */ -}}
+{{- define "grus.agentSelectorLabels" -}}
+app.kubernetes.io/name: {{ include "grus.name" . | trunc 52 | trimSuffix "-" }}-node-agent
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "grus.agentLabels" -}}
+{{ include "grus.agentSelectorLabels" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end }}
+
 {{- define "grus.serviceAccountName" -}}
 {{- if .Values.serviceAccount.create }}
 {{- default (include "grus.fullname" .) .Values.serviceAccount.name }}

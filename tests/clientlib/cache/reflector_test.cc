@@ -397,6 +397,29 @@ TEST_F(ReflectorTest, L8AWatchThatIsCutAgainAndAgainResumesAfterThreeSecondsAtMo
   EXPECT_TRUE(streams[7].AwaitOpened());
 }
 
+TEST_F(ReflectorTest, L8AListThatIsCutAgainAndAgainBacksOff) {
+  for (int i = 0; i < 4 * 10; ++i) {  // The client itself tries ten times.
+    ExpectList(Error(ErrorCode::kUnavailable, "connection reset").with_http(0, std::string(kConnectionLost)));
+  }
+  StartWithList();
+  Duration longest{};
+  for (int i = 0; i < 3; ++i) {
+    Duration waited{};
+    const std::uint64_t failures = static_cast<std::uint64_t>(i) + 1;
+    while (reflector_->stats().failures < failures) {
+      ASSERT_TRUE(clock_.AwaitWaiters(1));
+      clock_.Advance(50ms);
+    }
+    while (reflector_->stats().lists <= failures) {
+      ASSERT_TRUE(clock_.AwaitWaiters(1));
+      clock_.Advance(100ms);
+      waited += 100ms;
+    }
+    longest = std::max(longest, waited);
+  }
+  EXPECT_GE(longest, 3s) << "the third wait is of 3.2 s at least";
+}
+
 TEST_F(ReflectorTest, L8TheSameFailureIsLoggedOnceAMinute) {
   constexpr std::size_t kFailures = 25;
   const auto refused = [] { return Error(ErrorCode::kUnavailable, "connection refused"); };
@@ -449,7 +472,7 @@ TEST_F(ReflectorTest, L8TheBackoffStartsOverAfterAWatchThatHeldForTenSeconds) {
   for (int i = 0; i < 5; ++i) {
     ASSERT_TRUE(streams[i].AwaitOpened());
     clock_.Advance(10s);
-    streams[i].Break(Error(ErrorCode::kUnavailable, "connection reset"));
+    streams[i].Break(Error(ErrorCode::kUnavailable, "connection reset").with_http(0, std::string(kConnectionLost)));
     ASSERT_TRUE(streams[i].AwaitClosed());
     PassBackoff();
   }

@@ -140,6 +140,18 @@ TEST(MakeCrd, DescribesTheKindCompletely) {
   EXPECT_EQ(ToText(*schema.At({"properties", "metadata"})), R"({"type":"object"})");
 }
 
+TEST(MakeCrd, ARuleAboutTheNameNamesItsField) {
+  const Json crd = MakeCrd({.kind = &Gadget::ResourceKind(),
+                            .cel = {{"size(self.metadata.name) <= 44", "metadata.name must have at most 44 characters"},
+                                    {"has(self.spec)", "spec is missing"}}});
+  const Json& schema = *crd.At({"spec", "versions"})->AsArray()->at(0).At({"schema", "openAPIV3Schema"});
+  const Json::Array& rules = *schema.Find("x-kubernetes-validations")->AsArray();
+  EXPECT_EQ(*rules[0].Find("fieldPath"), Json(".metadata.name"));
+  EXPECT_EQ(rules[1].Find("fieldPath"), nullptr);
+  EXPECT_EQ(ToText(*schema.At({"properties", "metadata"})),
+            R"({"type":"object","properties":{"name":{"type":"string"}}})");
+}
+
 TEST(MakeCrd, F4ListsThatSeveralManagersWriteHaveAKey) {
   const Json crd = MakeCrd({.kind = &Gadget::ResourceKind()});
   const Json& version = crd.At({"spec", "versions"})->AsArray()->at(0);

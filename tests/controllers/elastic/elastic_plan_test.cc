@@ -234,8 +234,16 @@ TEST(ElasticPlan, WithoutAHostListNoWorkerIsGivenUp) {
   view.launcher_pods.front().hosts_revision = 5;
   const Plan plan = PlanElasticJob(view);
   EXPECT_THAT(Ordinals(plan.hosts), ElementsAre(0, 1));
+  EXPECT_EQ(plan.hosts->revision, 6) << "newer than what the launcher has";
   EXPECT_EQ(plan.workers->granted, 4);
   EXPECT_THAT(plan.drop, IsEmpty());
+
+  view.hosts = plan.hosts;
+  const Plan next = PlanElasticJob(view);
+  EXPECT_THAT(next.push_hosts_to, ElementsAre(&view.launcher_pods.front()));
+  EXPECT_EQ(next.workers->granted, 4) << "the launcher has just heard of it";
+  view.hosts->published = At(-30);
+  EXPECT_EQ(PlanElasticJob(view).workers->granted, 2);
 }
 
 TEST(ElasticPlan, NoWorkerIsMadeToBeDrained) {

@@ -14,6 +14,7 @@ std::shared_ptr<const api::WorkloadProfile> Profile() {
   api::WorkloadRun busy{.uid = "u1", .job = "ElasticHorovodJob/team-a/train", .gpu_type = "A100", .gpus = 8};
   busy.usage.gpu_utilization_percent = 90;
   busy.usage.max_gpu_memory_bytes = 30000LL << 20;
+  busy.character = api::RunCharacter{.kind = "Training", .bottleneck = "Input"};
   api::WorkloadRun idle{.uid = "u2", .job = "Pod/team-b/notebook", .gpus = 1};
   idle.usage.gpu_utilization_percent = 2;
   api::WorkloadRun over{.uid = "u3", .job = "Job/team-a/old", .gpus = 4};
@@ -27,6 +28,13 @@ TEST(TopText, NamesThoseFirstWhoseGpusIdleMost) {
   EXPECT_LT(text.find("notebook"), text.find("train"));
   EXPECT_THAT(text, HasSubstr("team-a      ElasticHorovodJob   train      8      90%    -         29.3Gi"));
   EXPECT_THAT(text, Not(HasSubstr("old")));
+}
+
+TEST(TopText, SaysWhatAJobDoesAndWhatHoldsItBack) {
+  auto profile = std::make_shared<api::WorkloadProfile>(*Profile());
+  EXPECT_THAT(TopText({profile}, {}, {}), HasSubstr("A100   Training   Input        -"));
+  profile->spec.runs[0].character = api::RunCharacter{.kind = "Unknown", .bottleneck = "Unknown"};
+  EXPECT_THAT(TopText({profile}, {}, {}), Not(HasSubstr("Unknown")));
 }
 
 TEST(TopText, ShowsEndedRunsAndNamespacesOnDemand) {

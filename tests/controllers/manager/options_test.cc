@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "controllers/manager/version.h"
+#include "controllers/version/version.h"
 
 namespace grus {
 namespace {

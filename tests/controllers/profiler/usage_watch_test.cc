@@ -22,6 +22,8 @@ class UsageWatchTest : public testing::ReconcilerFixture {
   void SetUp() override {
     ReconcilerFixture::SetUp();
     Edit("nodes", {"", "n1"}, [](Json& node) { node["metadata"]["labels"][kGpuProductLabel] = "A100"; });
+    network_.Handle("POST", "/api/v1/query_range",
+                    [this](const kube::HttpRequest& request, const std::stop_token&) { return Range(request.body); });
     network_.Handle("GET", "/", [this](const kube::HttpRequest& request, const std::stop_token&) {
       return Answer(request.target);
     });
@@ -41,6 +43,26 @@ class UsageWatchTest : public testing::ReconcilerFixture {
     }
     return kube::HttpResponse{
         200, {}, R"({"status":"success","data":{"resultType":"vector","result":[)" + rows + "]}}"};
+  }
+
+  // GPUs that are busy, most of all with their memory, since the time that is asked for.
+  kube::Result<kube::HttpResponse> Range(const std::string& form) {
+    ++looks_;
+    if (is_down_) return kube::Error(kube::ErrorCode::kUnavailable, "nobody answers");
+    const auto number = [&](const std::string& name) {
+      return std::stoll(form.substr(form.find("&" + name + "=") + name.size() + 2));
+    };
+    std::string series;
+    for (const auto& [name, percent] : {std::pair("gpu", 97), {"bandwidth", 85}}) {
+      std::string values;
+      for (auto at = number("start"); at <= number("end"); at += number("step")) {
+        values += (values.empty() ? "[" : ",[") + std::to_string(at) + ",\"" + std::to_string(percent) + "\"]";
+      }
+      series += (series.empty() ? "" : ",") + (R"({"metric":{"series":")" + std::string(name) + R"("},"values":[)") +
+                values + "]}";
+    }
+    return kube::HttpResponse{
+        200, {}, R"({"status":"success","data":{"resultType":"matrix","result":[)" + series + "]}}"};
   }
 
   void AddPod(const std::string& name, const std::string& owner_kind, const std::string& owner,
@@ -97,7 +119,7 @@ class UsageWatchTest : public testing::ReconcilerFixture {
 
   std::map<std::string, int> utilization_;  // Percent, by pod.
   bool is_down_ = false;
-  int queries_ = 0;
+  int queries_ = 0, looks_ = 0;
   kube::testing::FakeTransport network_{clock_};
   Prometheus prometheus_{[this](const std::string&) -> kube::Result<std::shared_ptr<kube::Transport>> {
                            return std::shared_ptr<kube::Transport>(&network_, [](kube::Transport*) {});
@@ -150,7 +172,7 @@ TEST_F(UsageWatchTest, WhatDoesNotChangeIsNotWrittenAgain) {
   utilization_ = {{"train-0", 40}};
   Sweep();
   const std::string version = profiles_.List<api::WorkloadProfile>()[0]->metadata.resource_version;
-  for (int i = 0; i < 5; ++i) Sweep();
+  for (int i = 0; i < 3; ++i) Sweep();
   EXPECT_EQ(profiles_.List<api::WorkloadProfile>()[0]->metadata.resource_version, version);
   utilization_ = {{"train-0", 90}};
   Sweep();
@@ -281,6 +303,58 @@ TEST_F(UsageWatchTest, AProfileSaysWhatRanButNotWhatOthersProgramsAreTold) {
   utilization_ = {{"train-0", 80}};
   Sweep();
   EXPECT_THAT(profiles_.List<api::WorkloadProfile>()[0]->spec.workload.command, ::testing::IsEmpty());
+}
+
+TEST_F(UsageWatchTest, SaysWhatAJobIsOnceItHasRunForFiveMinutesAndAgainWhenItHasRunHalfAsLongAgain) {
+  Start();
+  AddPod("train-0", "PyTorchJob", "train", "u1");
+  Resolve("u1");
+  utilization_ = {{"train-0", 97}};
+  std::vector<int> looks;
+  for (int minute = 1; minute <= 12; ++minute) {
+    Sweep();
+    looks.push_back(looks_);
+    ASSERT_EQ(Runs().size(), 1U);
+    EXPECT_EQ(Runs()[0].character.has_value(), minute >= 5) << minute;
+  }
+  EXPECT_THAT(looks, ::testing::ElementsAre(0, 0, 0, 0, 1, 1, 1, 2, 2, 2, 2, 3));
+  EXPECT_EQ(Runs()[0].character->kind, "Batch");
+  EXPECT_EQ(Runs()[0].character->bottleneck, "MemoryBandwidth");
+  EXPECT_THAT(Runs()[0].character->message, HasSubstr("97 %"));
+  Bury("train-0");
+  Sweep();
+  EXPECT_TRUE(Runs()[0].end);
+  EXPECT_EQ(Runs()[0].character->kind, "Batch") << "it stays when the job is over";
+}
+
+TEST_F(UsageWatchTest, LooksAtThreeJobsASweepThoseWithMostGpusFirst) {
+  Start();
+  for (int i = 0; i < 7; ++i) {
+    const std::string name = "p" + std::to_string(i);
+    AddPod(name, "", "", "", i + 1);
+    utilization_[name] = 50;
+  }
+  ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
+  for (const auto& pod : pods_.List<kube::Pod>()) Resolve(pod->metadata.uid);
+  for (int minute = 1; minute <= 5; ++minute) Sweep();
+  EXPECT_EQ(looks_, 3);
+  for (const api::WorkloadRun& run : Runs()) EXPECT_EQ(run.character.has_value(), run.gpus >= 5) << run.gpus;
+  Sweep();
+  Sweep();
+  EXPECT_EQ(looks_, 7);
+}
+
+TEST_F(UsageWatchTest, APrometheusThatDoesNotKnowAJobSaysNothingOfIt) {
+  Start();
+  AddPod("train-0", "PyTorchJob", "train", "u1");
+  Resolve("u1");
+  utilization_ = {{"train-0", 97}};
+  for (int minute = 1; minute <= 4; ++minute) Sweep();
+  is_down_ = true;
+  Sweep();
+  is_down_ = false;
+  EXPECT_EQ(looks_, 1);
+  EXPECT_FALSE(Runs()[0].character);
 }
 
 TEST_F(UsageWatchTest, AtMostFiveRunsAreWrittenASecond) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "controllers/prometheus/instant_query.h"
+#include "controllers/prometheus/query_answer.h"
 
 #include <charconv>
 #include <cmath>
@@ -74,10 +74,11 @@ class BodyStream {
 };
 
 // {"status": _, "error": _, "data": {"resultType": _, "result": [{"metric": {LABEL: _}, "value": [TIME, _]}]}}, its
-// members in any order and with others among them.
+// members in any order and with others among them; of a range, "metric" comes before "values": [[TIME, _]].
 class AnswerHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, AnswerHandler> {
  public:
-  AnswerHandler(std::size_t most_series, const OnSample& on_sample) : most_(most_series), on_sample_(on_sample) {}
+  AnswerHandler(std::size_t most_series, const OnSample& on_sample, AnswerKind kind)
+      : most_(most_series), on_sample_(on_sample), kind_(kind) {}
 
   bool StartObject() {
     switch (in()) {
@@ -94,7 +95,13 @@ class AnswerHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Ans
       sample_ = {};
       return Enter(Part::kResult);
     }
-    return Enter(in() == Part::kSeries && key_ == "value" ? Part::kValue : Part::kOther);
+    if (in() == Part::kMoments) {
+      sample_.value = std::numeric_limits<double>::quiet_NaN();
+      return Enter(Part::kMoment);
+    }
+    if (in() != Part::kSeries) return Enter(Part::kOther);
+    if (key_ == "values" && kind_ == AnswerKind::kRange) return Enter(Part::kMoments);
+    return Enter(key_ == "value" && kind_ == AnswerKind::kNow ? Part::kValue : Part::kOther);
   }
   bool Key(const char* text, rapidjson::SizeType size, bool) {
     key_.assign(text, size);
@@ -112,25 +119,33 @@ class AnswerHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Ans
         break;
       case Part::kLabels: sample_.labels.emplace_back(key_, value); break;
       case Part::kValue:
+      case Part::kMoment:
         if (has_time_) sample_.value = NumberOf(value);
         break;
       case Part::kResult:  // Of a scalar.
-        if (has_time_) on_sample_({.labels = {}, .value = NumberOf(value)});
+        if (has_time_) on_sample_({.labels = {}, .time = sample_.time, .value = NumberOf(value)});
         break;
       default: break;
     }
     return true;
   }
-  bool Default() {  // A number, true, false or null.
-    if (in() == Part::kValue || in() == Part::kResult) has_time_ = true;
+  bool Int(int number) { return Double(number); }
+  bool Uint(unsigned number) { return Double(number); }
+  bool Int64(std::int64_t number) { return Double(static_cast<double>(number)); }
+  bool Uint64(std::uint64_t number) { return Double(static_cast<double>(number)); }
+  bool Double(double number) {
+    if (in() != Part::kValue && in() != Part::kMoment && in() != Part::kResult) return true;
+    has_time_ = true;
+    sample_.time = number;
     return true;
   }
   bool EndObject(rapidjson::SizeType) {
-    if (in() == Part::kSeries) on_sample_(sample_);
+    if (in() == Part::kSeries && kind_ == AnswerKind::kNow) on_sample_(sample_);
     levels_.pop_back();
     return true;
   }
   bool EndArray(rapidjson::SizeType) {
+    if (in() == Part::kMoment) on_sample_(sample_);
     levels_.pop_back();
     return true;
   }
@@ -145,14 +160,16 @@ class AnswerHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Ans
     if (!has_result_ || type_.empty()) {
       return Error(ErrorCode::kDecode, "the answer is not from Prometheus: it has no result");
     }
-    if (type_ != "vector" && type_ != "scalar") {
-      return Error(ErrorCode::kInvalidArgument, "the query returns a " + type_.substr(0, 20) + ", not numbers of now");
+    const bool is_range = kind_ == AnswerKind::kRange;
+    if (is_range ? type_ != "matrix" : type_ != "vector" && type_ != "scalar") {
+      return Error(ErrorCode::kInvalidArgument, "the query returns a " + type_.substr(0, 20) + ", not numbers of " +
+                                                    (is_range ? "several times" : "now"));
     }
     return {};
   }
 
  private:
-  enum class Part { kNothing, kAnswer, kData, kResult, kSeries, kLabels, kValue, kOther };
+  enum class Part { kNothing, kAnswer, kData, kResult, kSeries, kLabels, kValue, kMoments, kMoment, kOther };
 
   Part in() const { return levels_.empty() ? Part::kNothing : levels_.back(); }
   bool Enter(Part part) {
@@ -163,12 +180,14 @@ class AnswerHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Ans
   }
   bool BeginSample() {
     sample_.labels.clear();
+    sample_.time = 0;
     sample_.value = std::numeric_limits<double>::quiet_NaN();
     return ++series_ <= most_;
   }
 
   const std::size_t most_;
   const OnSample& on_sample_;
+  const AnswerKind kind_;
   std::vector<Part> levels_;
   std::string key_, status_, error_, type_;
   bool has_result_ = false;
@@ -179,9 +198,9 @@ class AnswerHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Ans
 
 }  // namespace
 
-kube::Status ReadAnswer(const ByteSource& source, AnswerLimits limits, const OnSample& on_sample) {
+kube::Status ReadAnswer(const ByteSource& source, AnswerLimits limits, const OnSample& on_sample, AnswerKind kind) {
   BodyStream body(source, limits.bytes);
-  AnswerHandler handler(limits.series, on_sample);
+  AnswerHandler handler(limits.series, on_sample, kind);
   rapidjson::Reader reader;
   const bool is_read = !reader.Parse<rapidjson::kParseValidateEncodingFlag>(body, handler).IsError();
   if (body.error()) return *body.error();

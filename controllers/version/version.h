@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which grus-manager this is. version.cc is written at build time, so that a commit compiles that file only.
+// Which grus this is. version.cc is written at build time, so that a commit compiles that file only.
 #pragma once
 
 namespace grus {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "controllers/prometheus/instant_query.h"
+#include "controllers/prometheus/query_answer.h"
 
 #include <gmock/gmock.h>
 
@@ -17,7 +17,7 @@ struct Read {
 };
 
 // The answer, which comes in pieces of so many bytes.
-Read In(const std::string& body, std::size_t piece, AnswerLimits limits = {}) {
+Read In(const std::string& body, std::size_t piece, AnswerLimits limits = {}, AnswerKind kind = AnswerKind::kNow) {
   Read read;
   std::size_t at = 0;
   const ByteSource source = [&]() -> kube::Result<std::string> {
@@ -25,7 +25,8 @@ Read In(const std::string& body, std::size_t piece, AnswerLimits limits = {}) {
     at += next.size();
     return next;
   };
-  read.status = ReadAnswer(source, limits, [&](const QuerySample& sample) { read.samples.push_back(sample); });
+  read.status = ReadAnswer(
+      source, limits, [&](const QuerySample& sample) { read.samples.push_back(sample); }, kind);
   return read;
 }
 
@@ -42,6 +43,7 @@ TEST(ReadAnswer, GivesEachSeriesWhereverTheAnswerIsCut) {
     EXPECT_THAT(read.samples[0].labels, ::testing::ElementsAre(std::pair<std::string, std::string>("pod", "a"),
                                                                std::pair<std::string, std::string>("__name__", "x")));
     EXPECT_EQ(read.samples[0].value, 12.5);
+    EXPECT_EQ(read.samples[0].time, 1700000000.5);
     EXPECT_EQ(read.samples[1].labels[0].second, "b \"q\" \xc3\xa9");
     EXPECT_TRUE(std::isnan(read.samples[1].value));
   }
@@ -75,6 +77,22 @@ TEST(ReadAnswer, TakesOnlyNumbersOfNow) {
   ASSERT_TRUE(scalar.status);
   ASSERT_EQ(scalar.samples.size(), 1U);
   EXPECT_EQ(scalar.samples[0].value, 7);
+}
+
+TEST(ReadAnswer, OfARangeGivesEachMoment) {
+  const std::string matrix =
+      R"({"status":"success","data":{"resultType":"matrix","result":[)"
+      R"({"metric":{"a":"b"},"values":[[1,"2"],[2.5,"NaN"],[3,"4"]],"histograms":[[1,{"count":"9"}]]},{"metric":{},"values":[]}]}})";
+  for (std::size_t piece = 1; piece < 50; ++piece) {
+    const Read read = In(matrix, piece, {}, AnswerKind::kRange);
+    ASSERT_TRUE(read.status) << read.status.error().message();
+    ASSERT_EQ(read.samples.size(), 3U);
+    EXPECT_EQ(read.samples[1].time, 2.5);
+    EXPECT_TRUE(std::isnan(read.samples[1].value));
+    EXPECT_EQ(read.samples[2].value, 4);
+    EXPECT_EQ(read.samples[2].labels[0].second, "b");
+  }
+  EXPECT_THAT(In(kTwo, 9, {}, AnswerKind::kRange).status.error().message(), HasSubstr("not numbers of several times"));
 }
 
 TEST(ReadAnswer, ReadsTensOfThousandsOfSeries) {
