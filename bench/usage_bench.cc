@@ -71,12 +71,12 @@ int Run() {
               .node = "node-" + std::to_string(pod / 10),
               .started = At(0)});
   }
-  const auto type_of = [](const std::string&) { return std::string("NVIDIA-H100-80GB-HBM3"); };
+  const auto gpus_of = [](const std::string&) { return NodeGpus{"NVIDIA-H100-80GB-HBM3", 80e9}; };
   double most = 0, cpu = 0;
   for (int sweep = 1; sweep <= kSweeps; ++sweep) {
     const double began = CpuSeconds();
     const UsageByPod usage = Sweep(answer);
-    const std::vector<JobRun> runs = book.EndInterval(usage, At(60 * sweep), 60, type_of);
+    const std::vector<JobRun> runs = book.EndInterval(usage, At(60 * sweep), 60, gpus_of);
     cpu += CpuSeconds() - began;
     most = std::max(most, HeapMib() - before);
     if (usage.size() != kPods || runs.size() != kPods / kPodsOfJob) return 1;

@@ -15,6 +15,7 @@
 #include "controllers/gang/gang_reconciler.h"
 #include "controllers/profile/profile_keeper.h"
 #include "controllers/profile/running_jobs.h"
+#include "controllers/profiler/job_metrics.h"
 #include "controllers/profiler/progress_watch.h"
 #include "controllers/profiler/usage_watch.h"
 #include "controllers/trial/trial_reconciler.h"
@@ -129,9 +130,10 @@ struct TrialController {
 
 // How far the trainings of ElasticHorovodJobs are.
 struct ProfilerController {
-  explicit ProfilerController(const Shared& with)
+  ProfilerController(const Shared& with, kube::Registry& metrics)
       : progress(with.client, {*with.jobs, with.pods}, with.clock, with.log) {
     progress.FeedQueue(with.Run(progress, "progress", 4));
+    AddProgressMetrics(metrics, progress);
   }
 
   ProgressWatch progress;
@@ -139,12 +141,13 @@ struct ProfilerController {
 
 // What jobs use.
 struct UsageController {
-  UsageController(const Shared& with, ProfileStore& store)
+  UsageController(const Shared& with, ProfileStore& store, kube::Registry& metrics)
       : prometheus(with.clock, {with.options.usage_prometheus}),
         watch(with.client, {*with.jobs, with.pods, with.nodes, *with.profiles}, store, prometheus,
               {with.options.usage_prometheus, with.options.usage_selector, with.options.namespaces}, with.clock,
               with.log) {
     watch.FeedQueue(with.Run(watch, "usage", 2));
+    AddUsageMetrics(metrics, watch);
   }
 
   Prometheus prometheus;
@@ -297,8 +300,8 @@ struct App::Impl {
     if (has_jobs) elastic.emplace(shared);
     if (has_trials) trials.emplace(shared, *store);
     if (store) profiles.emplace(shared, *store);
-    if (has_jobs && options.Runs("profiler")) profiler.emplace(shared);
-    if (options.RecordsUsage()) usage.emplace(shared, *store);
+    if (has_jobs && options.Runs("profiler")) profiler.emplace(shared, metrics);
+    if (options.RecordsUsage()) usage.emplace(shared, *store, metrics);
   }
 
   void AddGangs(Shared& shared, kube::Registry& metrics) {

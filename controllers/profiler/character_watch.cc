@@ -38,64 +38,93 @@ CharacterWatch::CharacterWatch(Prometheus& prometheus, std::string url, std::str
                                const kube::Log& log)
     : prometheus_(prometheus), url_(std::move(url)), selector_(std::move(selector)), clock_(clock), log_(log) {}
 
-void CharacterWatch::Look(const std::deque<JobRun>& runs, const Find& find, std::stop_token stop) {
-  const auto age = [&](const JobRun& run) { return clock_.WallNow() - run.run.start.value; };
+bool CharacterWatch::Choose(const std::deque<JobRun>& runs) {
+  std::lock_guard lock(mutex_);
+  const kube::TimePoint now = clock_.Now();
   std::set<std::string> ids;
-  std::vector<const JobRun*> due;
+  std::vector<std::pair<const JobRun*, kube::Duration>> due;  // And for how long.
   for (const JobRun& run : runs) {
     ids.insert(run.job.Id());
+    if (run.is_over()) continue;
     const auto known = known_.find(run.job.Id());
-    const kube::Duration next = known == known_.end() ? kFirstLook : known->second.next;
-    if (!run.is_over() && age(run) >= next) due.push_back(&run);
+    const bool is_known = known != known_.end() && known->second.next;
+    const kube::Duration late =
+        is_known ? now - *known->second.next : clock_.WallNow() - run.run.start.value - kFirstLook;
+    if (late >= kube::Duration::zero()) due.emplace_back(&run, late);
   }
   std::erase_if(known_, [&](const auto& known) { return !ids.contains(known.first); });
-  const auto count = std::min<std::size_t>(due.size(), kLooksPerSweep);
-  // A job that was never looked at comes before one with more GPUs that was.
-  std::ranges::partial_sort(due, due.begin() + static_cast<std::ptrdiff_t>(count), {}, [&](const JobRun* run) {
-    return std::tuple(known_.contains(run->job.Id()), -run->run.gpus, run->run.start);
+  chosen_.clear();
+  if (due.empty()) return false;
+  std::ranges::sort(due, {}, [&](const auto& entry) {
+    const auto known = known_.find(entry.first->job.Id());
+    const bool is_known = known != known_.end() && known->second.next;
+    return std::tuple(is_known, -entry.first->last.gpus, entry.first->run.start);
   });
-  for (std::size_t i = 0; i < count && !stop.stop_requested(); ++i) {
-    const JobRun& run = *due[i];
-    const std::optional<JobOnNodes> job = find(run.job);
-    Known& known = known_[run.job.Id()];
-    known.next = age(run) + age(run) / 2;
-    if (job) LookAt(run, *job, known, stop);
+  // So that a stream of new jobs does not keep the others waiting for ever.
+  const auto latest = std::ranges::max_element(due, {}, [](const auto& entry) { return entry.second; });
+  std::swap(due.front(), *latest);
+  for (const auto& [run, late] : due) {
+    if (chosen_.size() < kLooksPerSweep) chosen_.push_back(*run);
   }
+  return true;
 }
 
-void CharacterWatch::LookAt(const JobRun& run, const JobOnNodes& job, Known& known, std::stop_token stop) {
+bool CharacterWatch::LookAtNext(const Find& find, std::stop_token stop) {
+  std::optional<JobRun> run;
+  {
+    std::lock_guard lock(mutex_);
+    if (chosen_.empty()) return false;
+    run = std::move(chosen_.front());
+    chosen_.pop_front();
+  }
+  const std::optional<JobOnNodes> job = find(run->job);
+  const kube::Duration seen = job ? clock_.WallNow() - job->since.value : kube::Duration::zero();
+  std::optional<kube::Result<std::optional<api::RunCharacter>>> answer;
+  if (seen >= kFirstLook) answer = Ask(run->job, *job, stop);
+  const bool is_asked = answer && answer->ok();
+
+  std::lock_guard lock(mutex_);
+  Known& known = known_[run->job.Id()];
+  known.next = clock_.Now() + (is_asked ? std::min(seen / 2, kLongestPause) : kFirstLook);
+  if (is_asked) {
+    known.character = **answer;
+    is_failing_ = false;
+  } else if (answer && !stop.stop_requested() && !std::exchange(is_failing_, true)) {
+    log_.Warn("what a job does cannot be seen", {{"job", run->job.ToString()}, {"error", answer->error().message()}});
+  }
+  return !chosen_.empty();
+}
+
+kube::Result<std::optional<api::RunCharacter>> CharacterWatch::Ask(const JobRef& ref, const JobOnNodes& job,
+                                                                   std::stop_token stop) {
   const kube::Time now{clock_.WallNow()};
   const std::int64_t end = UnixSeconds(now);
-  const std::int64_t start = std::max(UnixSeconds(run.run.start),
-                                      end - std::chrono::duration_cast<std::chrono::seconds>(kLongestLook).count());
+  const std::int64_t longest = std::chrono::duration_cast<std::chrono::seconds>(kLongestSeries).count();
+  const std::int64_t start = std::max(UnixSeconds(job.since), end - longest);
   const std::int64_t step = std::max(kShortestStep, (end - start) / kMostSamples);
   JobSeries series = EmptySeries(start, end, step);
   const auto take = [&](const QuerySample& sample) {
-    AddMoment(sample.labels, sample.time, sample.value, job.cores, series);
+    AddMoment(sample.labels, sample.time, sample.value, job.cores_of_pod, series);
   };
-  const kube::Status asked =
-      prometheus_.AskRange(url_, SeriesQuery(job.pods, selector_), {start, end, step}, take, stop);
-  if (!asked) {
-    if (!stop.stop_requested() && !std::exchange(is_failing_, true)) {
-      log_.Warn("what a job is cannot be seen", {{"job", run.job.ToString()}, {"error", asked.error().message()}});
-    }
-    return;
-  }
-  is_failing_ = false;
-  if (CountPresent(series.gpu_utilization) == 0) return;  // No source knows its GPUs.
+  kube::Status asked =
+      prometheus_.AskRange(url_, SeriesQuery(job.pods, selector_), {start, end, step}, take, std::move(stop));
+  if (!asked) return std::move(asked).error();
+  if (CountPresent(series.gpu_utilization) == 0) return std::optional<api::RunCharacter>();
   series.gpu_memory_limit = job.gpu_memory;
-  series.gpus = std::max(run.run.gpus, 1);
+  series.gpus = std::max(job.gpus, 1);
   series.nodes = std::max(job.nodes, 1);
-  series.is_batch = RunsToAnEnd(run.job);
-  known.character = Describe(CharacterOf(series), now);
+  series.is_batch = RunsToAnEnd(ref);
+  return std::optional(Describe(CharacterOf(series), now));
 }
 
 std::optional<api::RunCharacter> CharacterWatch::Of(const std::string& job_id) const {
+  std::lock_guard lock(mutex_);
   const auto known = known_.find(job_id);
   return known == known_.end() ? std::nullopt : known->second.character;
 }
 
 void CharacterWatch::Resume(const std::string& job_id, const api::RunCharacter& before) {
+  std::lock_guard lock(mutex_);
   std::optional<api::RunCharacter>& character = known_[job_id].character;
   if (!character) character = before;
 }

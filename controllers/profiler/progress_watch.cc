@@ -65,10 +65,12 @@ kube::Result<Action> ProgressWatch::Reconcile(const ObjectKey& key, std::stop_to
   if (!job || job->metadata.is_being_deleted() || IsTrial(*job)) {
     launchers_.Forget(key);
     status_.Forget(key);
+    ForgetSteps(key);
     return Action::AwaitChange();
   }
   const auto pod = job->status.phase == "Running" ? RunningLauncher(key) : nullptr;
   if (pod == nullptr) {
+    ForgetSteps(key);
     if (HasEnded(*job)) launchers_.Forget(key);
     if (!job->status.progress) return Action::AwaitChange();
     const api::Progress ended = EndedProgress(*job->status.progress, job->status.phase == "Succeeded");
@@ -126,6 +128,10 @@ kube::Result<Action> ProgressWatch::Look(const Job& job, const kube::Pod& pod, L
   }
   const std::optional<Position> where = launcher.reader.Where();
   if (!where) return Action::After(kEvery);
+  if (where->step) {
+    std::lock_guard lock(mutex_);
+    steps_[key] = {*where->step, clock_.Now()};
+  }
   std::optional<Eta> eta = where->done ? launcher.track.Ends() : std::nullopt;
   if (eta && eta->latest < clock_.WallNow()) eta.reset();  // It hangs, or does something else.
   const api::Progress before = job->status.progress ? *job->status.progress : api::Progress();
@@ -168,6 +174,20 @@ kube::Result<Action> ProgressWatch::Write(const Job& job, const api::Progress& p
   const kube::ErrorCode code = written.error().code();
   if (code == kube::ErrorCode::kNotFound || code == kube::ErrorCode::kInvalid) return then;  // It is gone.
   return std::move(written).error();
+}
+
+std::map<ObjectKey, double> ProgressWatch::Steps() const {
+  std::map<ObjectKey, double> steps;
+  std::lock_guard lock(mutex_);
+  for (const auto& [job, step] : steps_) {
+    if (clock_.Now() - step.read <= kStepsStay) steps[job] = step.step;
+  }
+  return steps;
+}
+
+void ProgressWatch::ForgetSteps(const ObjectKey& job) {
+  std::lock_guard lock(mutex_);
+  steps_.erase(job);
 }
 
 // When a log may be read next; that time is taken then.

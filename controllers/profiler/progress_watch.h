@@ -11,7 +11,9 @@
 // Thread-safe. A pass blocks for kPatience until the log begins and again until it ends, and for the write.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <mutex>
 
 #include "clientlib/base/log.h"
 #include "clientlib/cache/informer.h"
@@ -46,6 +48,11 @@ class ProgressWatch final : public kube::Reconciler {
 
   kube::Result<kube::Action> Reconcile(const kube::ObjectKey& key, std::stop_token stop) override;
 
+  // The steps that trainings have reached, of those whose log was read within kStepsStay. Not as the status says, which
+  // is written only when a reader would notice.
+  static constexpr kube::Duration kStepsStay = std::chrono::minutes(3);
+  std::map<kube::ObjectKey, double> Steps() const;
+
  private:
   struct Launcher {
     ProgressReader reader;
@@ -64,6 +71,7 @@ class ProgressWatch final : public kube::Reconciler {
   kube::Result<kube::Action> Write(const Job& job, const api::Progress& progress, kube::Duration next,
                                    std::stop_token stop);
   kube::TimePoint TakeTurn();
+  void ForgetSteps(const kube::ObjectKey& job);
 
   ProgressCaches caches_;
   kube::Client& client_;
@@ -73,8 +81,13 @@ class ProgressWatch final : public kube::Reconciler {
   StatusWriter status_;
   KeyFeed feed_{std::chrono::seconds(1)};
   kube::ObjectMemory<std::shared_ptr<Launcher>> launchers_;  // By job, for the UID of the launcher's pod.
-  std::mutex mutex_;                                         // Guards next_turn_.
+  struct Step {
+    double step = 0;
+    kube::TimePoint read{};
+  };
+  mutable std::mutex mutex_;  // Guards what follows.
   kube::TimePoint next_turn_{};
+  std::map<kube::ObjectKey, Step> steps_;
 };
 
 }  // namespace grus

@@ -2,12 +2,12 @@
 #include "controllers/profiler/usage_watch.h"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "clientlib/client/resource_path.h"
 #include "clientlib/model/core_v1.h"
 #include "controllers/policy/run_job.h"
+#include "controllers/profiler/node_gpus.h"
 #include "controllers/telemetry/pod_usage.h"
 
 namespace grus {
@@ -27,6 +27,7 @@ constexpr int kSweepsToSeeAll = 3, kSweepsBetweenSearches = 60;
 // An ElasticHorovodJob says how it ended soon after its workers went.
 constexpr kube::Duration kLastWord = std::chrono::minutes(2);
 constexpr kube::Duration kLongestPause = std::chrono::minutes(64);
+constexpr kube::Duration kLongestSweep = std::chrono::minutes(1);  // But for the query that runs then.
 
 // What counts of a pod that was made by others: environment and volumes often name its rank, its peers or its run.
 Json TemplateOf(const Json& pod) {
@@ -52,25 +53,6 @@ Json TemplateOf(const kube::Pod& pod) {
   Json containers = Json::MakeArray();
   for (const kube::Container& container : pod.spec.containers) containers.Append(kube::ToJson(container));
   return Json::MakeObject({{"spec", Json::MakeObject({{"containers", std::move(containers)}})}});
-}
-
-// What all its containers may use together; nullopt: one has no limit.
-std::optional<double> CoreLimitOf(const kube::Pod& pod) {
-  double cores = 0;
-  for (const kube::Container& container : pod.spec.containers) {
-    const kube::Quantity* limit = kube::FindResource(container.resources.limits, "cpu");
-    if (limit == nullptr) return std::nullopt;
-    cores += limit->AsDouble();
-  }
-  return cores;
-}
-
-// Bytes of one GPU, as NVIDIA's feature discovery labels the node; 0: it does not.
-double GpuMemoryOf(const kube::Node& node) {
-  const std::string_view text = node.metadata.Label("nvidia.com/gpu.memory");  // MiB
-  double mebibytes = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), mebibytes);
-  return error == std::errc() && end == text.data() + text.size() && mebibytes > 0 ? mebibytes * (1 << 20) : 0;
 }
 
 // Whether a reader should hear of it at once.
@@ -142,13 +124,16 @@ void UsageWatch::See(const std::shared_ptr<const kube::Pod>& pod) {
 }
 
 kube::Result<Action> UsageWatch::Reconcile(const ObjectKey& key, std::stop_token stop) {
+  if (key == Look()) {
+    const bool has_more = characters_.LookAtNext([this](const JobRef& job) { return OnNodes(job); }, std::move(stop));
+    return has_more ? Action::After(std::chrono::seconds(1)) : Action::AwaitChange();
+  }
   if (key != Sweep()) return Resolve(key, std::move(stop));
   Begin();
   if (clock_.Now() >= next_sweep_) {
     next_sweep_ = clock_.Now() + kEvery;
     EndInterval(Ask(stop));
-    characters_.Look(
-        to_record_, [this](const JobRef& job) { return OnNodes(job); }, stop);
+    if (characters_.Choose(to_record_)) feed_.Add(Look(), News::kNow, true);
   }
   for (int written = 0; !to_record_.empty() && !stop.stop_requested();) {
     if (written == kRunsPerSecond) return Action::After(std::chrono::seconds(1));
@@ -160,15 +145,19 @@ kube::Result<Action> UsageWatch::Reconcile(const ObjectKey& key, std::stop_token
 }
 
 void UsageWatch::EndInterval(const UsageByPod& usage) {
-  const auto type_of = [this](const std::string& name) {
+  const auto gpus_of = [this](const std::string& name) {
     const auto node = caches_.nodes.Get<kube::Node>({"", name});
-    return node ? std::string(node->metadata.Label(kGpuProductLabel)) : std::string();
+    return node ? NodeGpusOf(*node) : NodeGpus();
   };
   const kube::TimePoint now = clock_.Now();
   const auto last = std::exchange(last_sweep_, now);
   const double window = std::chrono::duration<double>(last ? now - *last : kube::Duration(kShortest)).count();
   std::lock_guard lock(mutex_);
-  const std::vector<JobRun> runs = book_.EndInterval(usage, {clock_.WallNow()}, window, type_of);
+  const std::vector<JobRun> runs = book_.EndInterval(usage, {clock_.WallNow()}, window, gpus_of);
+  running_.clear();
+  for (const JobRun& run : runs) {
+    if (!run.is_over()) running_.push_back({run.job, run.last});
+  }
   to_record_.assign(runs.begin(), runs.end());  // What was left of the last interval is in the new runs too.
   // So that not always the same are late.
   std::ranges::rotate(
@@ -178,6 +167,11 @@ void UsageWatch::EndInterval(const UsageByPod& usage) {
   for (const JobRun& run : runs) known.insert(run.job.Id());
   std::erase_if(workloads_, [&](const auto& workload) { return !known.contains(workload.first); });
   if (++sweeps_ % kSweepsBetweenSearches == kSweepsToSeeAll) AddLostRuns();
+}
+
+std::vector<JobNow> UsageWatch::RunningJobs() const {
+  std::lock_guard lock(mutex_);
+  return running_;
 }
 
 std::optional<JobOnNodes> UsageWatch::OnNodes(const JobRef& job) {
@@ -190,20 +184,20 @@ std::optional<JobOnNodes> UsageWatch::OnNodes(const JobRef& job) {
   std::ranges::sort(pods, {}, &GpuPod::key);
   JobOnNodes found{.pods = {.ns = pods.front().key.ns}};
   std::set<std::string> nodes;
-  bool are_cores_known = true;
+  std::set<double> cores, memories;  // Of a pod, and of a GPU.
   for (const GpuPod& pod : pods) {
     nodes.insert(pod.node);
-    if (found.pods.names.size() == CharacterWatch::kMostPods) continue;
-    found.pods.names.push_back(pod.key.name);
+    found.gpus += pod.gpus;
+    found.since = std::max(found.since, pod.started);
+    const auto node = caches_.nodes.Get<kube::Node>({"", pod.node});
+    memories.insert(node ? NodeGpusOf(*node).memory : 0);
     const auto object = caches_.pods.Get<kube::Pod>(pod.key);
-    const std::optional<double> cores = object ? CoreLimitOf(*object) : std::nullopt;
-    are_cores_known &= cores.has_value();
-    found.cores += cores.value_or(0);
+    cores.insert(object ? CoreLimitOf(*object).value_or(0) : 0);
+    if (found.pods.names.size() < CharacterWatch::kMostPods) found.pods.names.push_back(pod.key.name);
   }
-  if (!are_cores_known) found.cores = 0;
+  if (cores.size() == 1) found.cores_of_pod = *cores.begin();
+  if (memories.size() == 1) found.gpu_memory = *memories.begin();
   found.nodes = static_cast<std::int32_t>(nodes.size());
-  const auto node = caches_.nodes.Get<kube::Node>({"", pods.front().node});
-  if (node) found.gpu_memory = GpuMemoryOf(*node);
   return found;
 }
 
@@ -276,6 +270,12 @@ UsageByPod UsageWatch::Ask(std::stop_token stop) {
   };
   UsageByPod usage;
   for (const UsageQuery& query : UsageQueries(window_of, source_.selector)) {
+    if (clock_.Now() - now > kLongestSweep) {  // So that what is known is still written in this pass.
+      if (failing_.insert("the rest").second) {
+        log_.Warn("what jobs use is not known", {{"of", "the rest"}, {"error", "Prometheus answers too slowly"}});
+      }
+      break;
+    }
     UsageByPod part;  // An answer may turn out to be cut off.
     const kube::Status asked = prometheus_.AskAll(
         source_.url, query.text, [&](const QuerySample& sample) { AddRow(query, sample.labels, sample.value, part); },
@@ -321,13 +321,15 @@ std::optional<UsageWatch::Workload> UsageWatch::WorkloadOf(const JobRef& job) {
 }
 
 bool UsageWatch::Record(JobRun now, std::stop_token stop) {
-  now.run.character = characters_.Of(now.job.Id());
   const kube::Duration ago = now.is_over() ? clock_.WallNow() - now.run.end->value : kube::Duration::zero();
   const std::optional<Workload> known = WorkloadOf(now.job);
   if (!known) {
     if (ago > kGiveUp) Forget(now.job);
     return false;
   }
+  now.run.character = characters_.Of(now.job.Id());
+  // Of a run that ended while nobody looked, what was recorded stays.
+  if (!now.run.character && now.is_over() && known->written) now.run.character = known->written->character;
   const bool is_empty = now.run.usage == api::ResourceUsage();  // No source told anything.
   if (is_empty || !IsWorthWriting(now, *known)) {
     const bool may_be_told = is_empty && !failing_.empty() && ago <= kGiveUp;

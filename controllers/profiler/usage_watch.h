@@ -18,6 +18,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "clientlib/base/log.h"
 #include "clientlib/cache/informer.h"
@@ -40,6 +41,12 @@ struct UsageCaches {
   kube::Informer& profiles;
 };
 
+// What a job did in the last interval.
+struct JobNow {
+  JobRef ref = {};
+  GpuInterval use = {};
+};
+
 struct UsageSource {
   std::string url = {};                      // Of the Prometheus, which the client may ask.
   std::string selector = {};                 // As in UsageQueries().
@@ -57,10 +64,15 @@ class UsageWatch final : public kube::Reconciler {
   // Call once, before the informers start.
   void FeedQueue(kube::WorkQueue& queue);
 
-  // Of the key Sweep(): a sweep; of others, whose names are IDs of owners: finds out to which job their pods belong.
+  // Of the key Sweep(): a sweep; of Look(): a look at the character of a job; of others, whose names are IDs of owners:
+  // finds out to which job their pods belong.
   kube::Result<kube::Action> Reconcile(const kube::ObjectKey& key, std::stop_token stop) override;
 
+  // As of the last sweep; none where another process leads.
+  std::vector<JobNow> RunningJobs() const;
+
   static kube::ObjectKey Sweep() { return {"", "sweep"}; }
+  static kube::ObjectKey Look() { return {"", "look"}; }
 
  private:
   struct Workload {
@@ -109,10 +121,12 @@ class UsageWatch final : public kube::Reconciler {
   std::map<std::string, kube::TimePoint> answered_;  // By query.
   std::set<std::string> failing_;                    // Queries.
   std::deque<JobRun> to_record_;
+
   CharacterWatch characters_;
 
-  std::mutex mutex_;  // Guards what follows.
+  mutable std::mutex mutex_;  // Guards what follows.
   RunBook book_;
+  std::vector<JobNow> running_;
   bool has_begun_ = false;
   std::map<std::string, Unresolved> unresolved_;  // By the owner's ID: one of its pods.
   std::map<std::string, Workload> workloads_;     // By the job's ID.

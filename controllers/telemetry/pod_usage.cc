@@ -133,9 +133,12 @@ std::vector<UsageQuery> UsageQueries(const WindowOf& window_of, const std::strin
 }
 
 std::optional<kube::ObjectKey> PodOfRow(const QueryLabels& labels) {
+  // Prometheus renames only those labels that the target has too.
   constexpr std::pair<const char*, const char*> kNames[] = {
       {"container_label_io_kubernetes_pod_namespace", "container_label_io_kubernetes_pod_name"},
       {"exported_namespace", "exported_pod"},
+      {"exported_namespace", "pod"},
+      {"namespace", "exported_pod"},
       {"namespace", "pod"},
   };
   for (const auto& [ns_label, pod_label] : kNames) {

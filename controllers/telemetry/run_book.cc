@@ -37,14 +37,19 @@ struct RunBook::Interval {
   std::optional<Time> began, ended;
   api::RunOutcome outcome = api::RunOutcome::kNotKnown;  // Of the pod that ended last.
   std::set<std::string> gpu_types;
+  std::int32_t running_gpus = 0;
+  std::set<double> memories;  // Of one GPU of each running pod.
 
-  void Add(const GpuPod& pod, Time until, const TypeOf& type_of) {
+  void Add(const GpuPod& pod, Time until, const GpusOf& gpus_of) {
     gpu_seconds += pod.gpus * SecondsBetween(pod.started, until);
     stays.push_back({pod.started, until, pod.gpus});
     began = std::min(began.value_or(pod.started), pod.started);
-    gpu_types.insert(type_of(pod.node));
+    const NodeGpus node = gpus_of(pod.node);
+    gpu_types.insert(node.type);
     if (!pod.ended) {
       is_running = true;
+      running_gpus += pod.gpus;
+      memories.insert(node.memory);
     } else if (!ended || *ended <= *pod.ended) {
       ended = pod.ended;
       outcome = pod.outcome;
@@ -64,6 +69,23 @@ struct RunBook::Interval {
   }
 };
 
+GpuInterval RunBook::Job::UseIn(const Interval& interval) {
+  GpuInterval use;
+  double busy = 0, weight = 0, all = 0;
+  for (const PodInterval& pod : interval.pods) {
+    all += pod.gpus;
+    if (const auto used = pod.used.gpu_utilization) {
+      busy += *used * pod.gpus;
+      weight += pod.gpus;
+    }
+    if (const auto used = pod.used.max_gpu_memory) use.max_memory = std::max(use.max_memory.value_or(0), *used);
+  }
+  if (weight > 0 && 2 * weight >= all) use.utilization = busy / weight;
+  use.gpus = interval.running_gpus;
+  if (interval.memories.size() == 1) use.memory = *interval.memories.begin();
+  return use;
+}
+
 void RunBook::Job::End(const Interval& interval) {
   usage.Add(interval.pods, std::max(interval.seconds, 1.0));
   const Time start = WholeSeconds(*interval.began);
@@ -75,6 +97,7 @@ void RunBook::Job::End(const Interval& interval) {
   run.gpus = std::max(run.gpus, interval.gpus());
   run.gpu_seconds = std::max<std::int64_t>(before, std::llround(gpu_seconds + interval.gpu_seconds));
   run.usage = usage.Summary();
+  last = UseIn(interval);
   run.end = interval.is_running ? std::nullopt : std::optional(WholeSeconds(*interval.ended));
   run.outcome = interval.is_running ? api::RunOutcome::kNotKnown : interval.outcome;
 }
@@ -147,7 +170,7 @@ std::unordered_map<kube::ObjectKey, std::set<std::string>> RunBook::JobsOfNames(
   return jobs;
 }
 
-std::vector<JobRun> RunBook::EndInterval(const UsageByPod& usage, Time now, double window, const TypeOf& type_of) {
+std::vector<JobRun> RunBook::EndInterval(const UsageByPod& usage, Time now, double window, const GpusOf& gpus_of) {
   const Time earliest{now.value - std::chrono::milliseconds(std::llround(window * 1000))};
   const Time start = std::max(interval_start_.value_or(earliest), earliest);
   interval_start_ = now;
@@ -159,7 +182,7 @@ std::vector<JobRun> RunBook::EndInterval(const UsageByPod& usage, Time now, doub
     jobs_[root.Id()].ref = root;
     Interval& interval = intervals[root.Id()];
     const Time until = std::min(pod.ended.value_or(now), now);
-    interval.Add(pod, until, type_of);
+    interval.Add(pod, until, gpus_of);
     PodInterval part{.seconds = SecondsBetween(std::max(pod.started, start), until), .gpus = pod.gpus};
     interval.seconds = std::max(interval.seconds, SecondsBetween(std::max(*interval.began, start), until));
     // The numbers of a name that two jobs had may be of either.
@@ -172,7 +195,7 @@ std::vector<JobRun> RunBook::EndInterval(const UsageByPod& usage, Time now, doub
   // What is left of an owner whose pods turned out to be another job's.
   std::erase_if(jobs_, [&](const auto& job) { return !intervals.contains(job.first) && !job.second.run.end; });
   std::vector<JobRun> runs;
-  for (const auto& [id, job] : jobs_) runs.push_back({job.ref, job.run});
+  for (const auto& [id, job] : jobs_) runs.push_back({job.ref, job.run, job.last});
   return runs;
 }
 

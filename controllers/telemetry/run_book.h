@@ -40,9 +40,24 @@ struct GpuPod {
   api::RunOutcome outcome = api::RunOutcome::kNotKnown;  // Once it has ended.
 };
 
+// Of the GPUs of a job in one interval.
+struct GpuInterval {
+  std::int32_t gpus = 0;                   // Of the pods that run.
+  std::optional<double> utilization = {};  // 0 to 1, the mean; none: fewer than half of the GPUs have one.
+  std::optional<double> max_memory = {};   // Bytes, of one GPU.
+  double memory = 0;                       // Bytes that each of its GPUs has; 0: not known, or not the same.
+};
+
+// Of the GPUs of a node.
+struct NodeGpus {
+  std::string type = {};  // Empty: not known.
+  double memory = 0;      // Bytes of each; 0: not known.
+};
+
 struct JobRun {
   JobRef job = {};
   api::WorkloadRun run = {};
+  GpuInterval last = {};  // In the last interval.
   bool is_over() const { return run.end.has_value(); }
 };
 
@@ -59,9 +74,9 @@ class RunBook {
   void Resume(const std::string& job_id, const api::WorkloadRun& before);
 
   // Ends the interval that began with the last call, or `window` seconds ago: `usage` is of all of it, and of `window`
-  // seconds at most. All runs, as they are now. `type_of`: the GPU type of a node; empty: not known.
-  using TypeOf = std::function<std::string(const std::string& node)>;
-  std::vector<JobRun> EndInterval(const UsageByPod& usage, kube::Time now, double window, const TypeOf& type_of);
+  // seconds at most. All runs, as they are now. `gpus_of`: those of a node.
+  using GpusOf = std::function<NodeGpus(const std::string& node)>;
+  std::vector<JobRun> EndInterval(const UsageByPod& usage, kube::Time now, double window, const GpusOf& gpus_of);
   // Of a run that is over. False: it has pods again.
   bool Forget(const std::string& job_id);
 
@@ -74,10 +89,12 @@ class RunBook {
   struct Interval;
   struct Job {
     void End(const Interval& interval);
+    static GpuInterval UseIn(const Interval& interval);
 
     JobRef ref;
     RunUsage usage;
     api::WorkloadRun run;
+    GpuInterval last;
     std::int64_t before = 0;  // GPU seconds that were recorded by another process.
     double gpu_seconds = 0;   // Of pods that have gone.
   };

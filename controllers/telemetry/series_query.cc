@@ -13,14 +13,16 @@ constexpr double kMostGpuMemory = 1e12, kMostBytes = 1e14;
 
 // How an exporter's labels name pod and container: as they are, renamed by a scrape without honorLabels, or those of a
 // cAdvisor that runs by itself.
+// Only labels that the target has too are renamed, so that there may be one of each.
 struct Naming {
-  const char *ns, *pod, *container;
+  const char *ns, *pod, *container, *without;
 };
 constexpr Naming kNamings[] = {
-    {"namespace", "pod", "container"},
-    {"exported_namespace", "exported_pod", "exported_container"},
+    {"namespace", "pod", "container", ",exported_namespace=\"\",exported_pod=\"\""},
+    {"exported_namespace", "exported_pod", "exported_container", ""},
+    {"exported_namespace", "pod", "container", ",exported_pod=\"\""},
     {"container_label_io_kubernetes_pod_namespace", "container_label_io_kubernetes_pod_name",
-     "container_label_io_kubernetes_container_name"},
+     "container_label_io_kubernetes_container_name", ""},
 };
 constexpr char kPod[] =
     "namespace,pod,exported_namespace,exported_pod,container_label_io_kubernetes_pod_namespace,"
@@ -48,7 +50,8 @@ class OfJob {
   std::string Rate(const std::string& metric) const { return Any(metric, "irate", false); }
   // Of containers, not of the pods that hold them.
   std::string ContainerRate(const std::string& metric) const {
-    return std::string("sum(max by (cpu,device,") + kContainer + "," + kPod + ") (" + Any(metric, "irate", true) + "))";
+    return std::string("sum by (") + kPod + ") (max by (cpu,device," + kContainer + "," + kPod + ") (" +
+           Any(metric, "irate", true) + "))";
   }
   std::string PodRate(const std::string& metric) const {
     return std::string("sum by (") + kPod + ") (max by (interface," + kPod + ") (" + Rate(metric) + "))";
@@ -62,7 +65,8 @@ class OfJob {
   std::string Any(const std::string& metric, const std::string& function, bool is_of_containers) const {
     std::string parts;
     for (const Naming& naming : kNamings) {
-      std::string part = metric + "{" + naming.ns + "=\"" + ns_ + "\"," + naming.pod + "=~\"" + pods_ + "\"";
+      std::string part =
+          metric + "{" + naming.ns + "=\"" + ns_ + "\"," + naming.pod + "=~\"" + pods_ + "\"" + naming.without;
       if (is_of_containers) {
         part += std::string(",") + naming.container + "!=\"\"," + naming.container + "!=\"POD\"";
       }
@@ -102,11 +106,11 @@ std::string SeriesQuery(const NamedPods& pods, const std::string& selector) {
       {"memory", "1048576 * max(" + of.Gauge("DCGM_FI_DEV_FB_USED") +
                      " < 1e7) or max(sum by (uuid) (max by (uuid,pid) (" + of.Gauge("grus_gpu_process_memory_bytes") +
                      ")))"},
-      {"cpu", of.ContainerRate("container_cpu_usage_seconds_total")},
+      {"cpu", "avg(" + of.ContainerRate("container_cpu_usage_seconds_total") + ")"},
       {"network", "max(" + of.PodRate("container_network_receive_bytes_total") + " + " +
                       of.PodRate("container_network_transmit_bytes_total") + ")"},
-      {"disk", of.ContainerRate("container_fs_reads_bytes_total") + " + " +
-                   of.ContainerRate("container_fs_writes_bytes_total")},
+      {"disk", "max(" + of.ContainerRate("container_fs_reads_bytes_total") + " + " +
+                   of.ContainerRate("container_fs_writes_bytes_total") + ")"},
   };
   std::string text;
   for (const auto& [name, query] : parts) {

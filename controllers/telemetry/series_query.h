@@ -23,7 +23,7 @@ std::string SeriesQuery(const NamedPods& pods, const std::string& selector);
 // Empty series of this time: from `start` on, one sample each `step` seconds.
 JobSeries EmptySeries(std::int64_t start, std::int64_t end, std::int64_t step);
 
-// Takes a sample of the answer. `cores`: that the pods of the query may use together; 0: not known, and then there is
+// Takes a sample of the answer. `cores`: that each pod may use; 0: not known, and then there is
 // no series of the CPU. One that is outside of the series' time, or impossible, is none.
 void AddMoment(const QueryLabels& labels, double time, double value, double cores, JobSeries& job);
 

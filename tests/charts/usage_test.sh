@@ -12,7 +12,7 @@ name=usage
 source tests/charts/cluster.sh
 plugin=$PWD/build/release/bin/kubectl-grus
 
-prometheus_pid='' exporter_pid=''
+prometheus_pid='' exporter_pid='' agent_pid=''
 stop() { [[ -z $1 ]] || { kill -KILL "$1" && wait "$1"; } 2>/dev/null; }
 trap 'stop "$prometheus_pid"; stop "$exporter_pid"; clean_up' EXIT
 
@@ -59,6 +59,11 @@ playing() {
 cat >"$GRUS_STATE/prometheus.yml" <<EOT
 global: {scrape_interval: 5s}
 scrape_configs:
+  - job_name: grus-metrics
+    file_sd_configs: [{files: ["$GRUS_STATE/manager.json"], refresh_interval: 2s}]
+  - job_name: grus-node-agent
+    honor_labels: true
+    file_sd_configs: [{files: ["$GRUS_STATE/agent.json"], refresh_interval: 2s}]
   - job_name: exporter
     static_configs: [{targets: ["127.0.0.1:$exporter"], labels: {namespace: monitoring, pod: exporter-x, container: exporter}}]
 EOT
@@ -93,6 +98,7 @@ start_cluster 8 grus-system team-a
 need "the chart" "$helm" install grus "$chart" --namespace grus-system --timeout 60s --set replicas=0
 need "its kinds are served" within 30 kube get elastichorovodjobs,workloadprofiles -A
 start_manager --usage-prometheus="http://127.0.0.1:$listen" --usage-selector='job="exporter"'
+echo "[{\"targets\": [\"127.0.0.1:$(port metrics)\"], \"labels\": {\"namespace\": \"grus-system\"}}]" >"$GRUS_STATE/manager.json"
 kube create --dry-run=client -f examples/elastic-bert/job.yaml -o json |
   jq 'select(.kind == "ElasticHorovodJob") | .metadata.namespace = "team-a" | .metadata.name = "train" |
     .spec.workersSpec.minReplicas = 2 | .spec.workersSpec.maxReplicas = 2 | del(.spec.workersSpec.targetReplicas)' >"$GRUS_STATE/job.json"
@@ -117,7 +123,7 @@ need "a training that goes on" kube -n team-a patch pod epochs-0 --subresource=s
   -p "{\"status\": {\"phase\": \"Running\", \"startTime\": \"$began\"}}"
 playing "train-workers-0 80 20000 3" "train-workers-1 60 30000 1" "notebook 2 500 0" "epochs-0 95 10000 0" &
 players=$!
-trap 'kill "$players" 2>/dev/null; stop "$prometheus_pid"; stop "$exporter_pid"; clean_up' EXIT
+trap 'kill "$players" 2>/dev/null; stop "$agent_pid"; stop "$prometheus_pid"; stop "$exporter_pid"; clean_up' EXIT
 
 runs() { # runs [JQ]: all that are recorded.
   kube get workloadprofiles -o json | jq -r "[.items[].spec.runs // [] | .[]] | ${1:-.}"
@@ -148,6 +154,42 @@ check "what the workload uses on such GPUs" equals 70 \
 check "a newcomer's view" prints 'train *2 *70%.*29.3Gi' "$plugin" top --kubeconfig "$KUBECONFIG" -A
 check "with what it does and what holds it back" prints 'epochs .* Training *Compute' "$plugin" top --kubeconfig "$KUBECONFIG" -A
 check "of one namespace" prints 'nothing' "$plugin" top --kubeconfig "$KUBECONFIG" -n default
+
+# --- what alerts and dashboards ask for is there
+launcher=$(kube -n team-a get pods -l ai.centauruscloud.io/job-name=train,ai.centauruscloud.io/role=launcher -o 'jsonpath={.items[0].metadata.name}')
+for step in {1..40}; do
+  echo "$(date -u -d "-$((410 - 10 * step)) seconds" +%Y-%m-%dT%H:%M:%S.%NZ) stdout F step $step/400 loss 2.3"
+done >>"$("$cluster" pod-log "$launcher" --namespace team-a --name "$cluster_name")"
+cat >"$GRUS_STATE/nvml" <<'EOT'
+driver version=580.95.05
+gpu uuid=GPU-1 model=A100 util=37 memutil=12 used=1024 total=4096 power=250000 pcierx=10 pcietx=20 nvrx=1 nvtx=2
+xid gpu=0 code=79 id=1
+EOT
+LD_LIBRARY_PATH=build/release/bin/fake-nvml GRUS_FAKE_NVML=$GRUS_STATE/nvml build/release/bin/grus-node-agent --node-name=node-0 \
+  --metrics-bind-address=127.0.0.1:0 --kubeconfig="$KUBECONFIG" >"$GRUS_STATE/agent.log" 2>&1 &
+agent_pid=$!
+need "the agent serves" within 20 grep -q metrics_port= "$GRUS_STATE/agent.log"
+echo "[{\"targets\": [\"127.0.0.1:$(sed -nE 's/.*metrics_port=([0-9]+).*/\1/p' "$GRUS_STATE/agent.log")\"], \"labels\": {\"node\": \"node-0\"}}]" >"$GRUS_STATE/agent.json"
+finds() { [[ $(tests/charts/prometheus promtool query instant "http://127.0.0.1:$listen" "$1" 2>&1) == *'=>'* ]]; }   # finds QUERY
+check "the agent's GPUs" within 30 finds grus_gpu_nvlink_receive_bytes_total
+check "the job's step" within 100 finds grus_job_step
+mapfile -t queries < <(jq -r '.panels[].targets[]?.expr' "$chart"/dashboards/gpu*.json |
+  sed -E 's/[$]namespace/grus-system/g; s/[$]job/grus-metrics/g; s/[$]__rate_interval/1m/g; s/[$](team|name|node)/.*/g')
+check "there are queries" test "${#queries[@]}" -gt 15
+for query in "${queries[@]}"; do
+  check "$query" within 60 finds "$query"
+done
+check "one with a label that is not there would not" fails finds 'grus_job_gpus{job_kind="mystery"}'
+# What alerts_test.yaml tries them with: names and labels, but for those that the scrape adds.
+labelled() { sed -nE 's/^(grus_job_(gpu|step)[a-z_]*)\{([^}]*)\}.*/\1 \3/p' | sed -E 's/(namespace|job|instance)="[^"]*",? ?//g; s/="[^"]*"//g; s/,? *$//; s/, ?/,/g' | sort -u; }
+tried_with() { sed -nE "s/.*series: '([^']*)'.*/\\1/p" tests/charts/alerts_test.yaml | labelled; }
+exported() { http "$(port metrics)" /metrics | tr -d '\r' | labelled; }
+check "alerts are tried with the manager's labels" equals "$(tried_with)" exported
+for metric in $(grep -oE 'grus_job_[a-z_]+' "$chart/files/alerts.yaml" | sort -u); do
+  check "alerts look at $metric" finds "$metric{namespace=\"grus-system\", job=\"grus-metrics\"}"
+done
+stop "$agent_pid"
+agent_pid=''
 
 # --- Prometheus goes, and comes back empty
 stop "$prometheus_pid"

@@ -100,6 +100,19 @@ TEST_F(ProgressWatchTest, SaysHowFarATrainingIsAndWhenItIsDone) {
   EXPECT_GT(progress.eta_latest->value, progress.eta->value);
 }
 
+TEST_F(ProgressWatchTest, KnowsTheStepOfEachLookForThreeMinutes) {
+  AddJob("train");
+  StartCaches();
+  for (const char* step : {"10", "11"}) {
+    Print("train", std::string("step ") + step + "/100000 loss 2.3");
+    Pass("train");
+    clock_.Advance(60s);
+  }
+  EXPECT_THAT(watch_.Steps(), ::testing::ElementsAre(::testing::Pair(kube::ObjectKey{"team-a", "train"}, 11)));
+  clock_.Advance(121s);
+  EXPECT_THAT(watch_.Steps(), ::testing::IsEmpty()) << "nobody knows whether it goes on";
+}
+
 TEST_F(ProgressWatchTest, WritesOnlyWhatAReaderWouldNotice) {
   AddJob("train");
   StartCaches();

@@ -10,7 +10,7 @@ using std::chrono::seconds;
 
 kube::Time At(int second) { return {kube::Time{}.value + std::chrono::hours(24 * 365 * 50) + seconds(second)}; }
 
-std::string TypeOf(const std::string& node) { return node.empty() ? "" : "A100"; }
+NodeGpus GpusOf(const std::string& node) { return {.type = node.empty() ? "" : "A100", .memory = 80e9}; }
 
 JobRef Job(const std::string& name) { return {"Job", {"team-a", name}, "uid-" + name}; }
 
@@ -42,7 +42,7 @@ UsageByPod Uses(std::initializer_list<std::pair<const char*, double>> utilizatio
 class RunBookTest : public ::testing::Test {
  protected:
   std::vector<JobRun> End(int now, const UsageByPod& usage, double window = 60) {
-    return book_.EndInterval(usage, At(now), window, TypeOf);
+    return book_.EndInterval(usage, At(now), window, GpusOf);
   }
   RunBook book_;
 };
@@ -149,8 +149,12 @@ TEST_F(RunBookTest, ARunOfSeveralGpuTypesHasNone) {
   GpuPod other = Pod("a-1", "a", 0);
   other.node = "n2";
   book_.See(other);
-  const auto type_of = [](const std::string& node) { return node == "n1" ? "A100" : "H100"; };
-  EXPECT_EQ(book_.EndInterval({}, At(60), 60, type_of)[0].run.gpu_type, "");
+  const auto gpus_of = [](const std::string& node) {
+    return node == "n1" ? NodeGpus{"A100", 40e9} : NodeGpus{"H100", 80e9};
+  };
+  const auto runs = book_.EndInterval({}, At(60), 60, gpus_of);
+  EXPECT_EQ(runs[0].run.gpu_type, "");
+  EXPECT_EQ(runs[0].last.memory, 0);
 }
 
 TEST_F(RunBookTest, AJobWhosePodsCameBackIsNotForgotten) {

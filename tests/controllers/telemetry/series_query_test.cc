@@ -15,10 +15,11 @@ using ::testing::Not;
 
 TEST(SeriesQuery, NamesThePodsOfTheJobInEachOfTheExportersWays) {
   const std::string query = SeriesQuery({"team-a", {"train-0", "b.c-1"}}, R"(job="dcgm")");
-  for (const char* matcher :
-       {R"(DCGM_FI_DEV_GPU_UTIL{namespace="team-a",pod=~"train-0|b\\.c-1",job="dcgm"})",
-        R"(DCGM_FI_DEV_GPU_UTIL{exported_namespace="team-a",exported_pod=~"train-0|b\\.c-1",job="dcgm"})",
-        R"(irate(container_cpu_usage_seconds_total{container_label_io_kubernetes_pod_namespace="team-a",)"}) {
+  for (
+      const char* matcher :
+      {R"(DCGM_FI_DEV_GPU_UTIL{namespace="team-a",pod=~"train-0|b\\.c-1",exported_namespace="",exported_pod="",job="dcgm"})",
+       R"(DCGM_FI_DEV_GPU_UTIL{exported_namespace="team-a",exported_pod=~"train-0|b\\.c-1",job="dcgm"})",
+       R"(irate(container_cpu_usage_seconds_total{container_label_io_kubernetes_pod_namespace="team-a",)"}) {
     EXPECT_THAT(query, HasSubstr(matcher));
   }
   EXPECT_THAT(SeriesQuery({"team-a", {"x"}}, ""), Not(HasSubstr(",}")));
