@@ -19,7 +19,8 @@ check "helm is built" "$helm" version
 # --- a cluster: two nodes of 8 GPUs, and the strictest pod security where the manager is to run
 start_cluster 8 grus-system grus-team team-a team-b
 # "warn" too: for a Deployment, what "enforce" will refuse later is only a warning.
-kube label namespace grus-system grus-team pod-security.kubernetes.io/{enforce,warn}=restricted >/dev/null
+security() { kube label --overwrite namespace grus-system grus-team pod-security.kubernetes.io/{enforce,warn}="$1" >/dev/null; }
+security restricted
 
 # The server's own validation, and no warning: unknown fields, deprecated versions, pod security. The pod of helm test
 # needs the account to be there; deployment_test.sh runs it.
@@ -29,7 +30,12 @@ accepted() { # accepted FLAG...
   ! grep -i warning <<<"$output"
 }
 check "the server accepts the defaults" accepted
-check "and everything set" accepted --values tests/charts/everything.yaml
+check "and everything set, but for the agent" accepted --values tests/charts/everything.yaml --set nodeAgent.enabled=false
+refused() { ! accepted --values tests/charts/everything.yaml; }
+check "which needs more, as it sees the PIDs of its node" prints 'host namespaces (hostPID=true)' refused
+security privileged
+check "and has it in a namespace that allows it" accepted --values tests/charts/everything.yaml
+security restricted
 for file in "$chart"/values-*.yaml; do
   check "and ${file##*/}" accepted --values "$file"
 done

@@ -94,7 +94,7 @@ metrics | grep -E '^[a-z_]+(\{.*\})? [-+0-9.eInf]+$' >"$GRUS_STATE/metrics"
 exported() { sed -E 's/[{ ].*//' "$GRUS_STATE/metrics" | sort -u; }
 strangers() { # Of the names in the input, those that are not the manager's. `up` is Prometheus' own.
   sed -E 's/"[^"]*"//g; s/\{[^}]*\}//g; s/\[[^]]*\]//g; s/\b(by|on|without|ignoring) *\([^)]*\)//g' |
-    grep -oE '\b[A-Za-z_][A-Za-z0-9_]* *\(?' | grep -v '(' | tr -d ' ' | grep -vxE 'and|or|unless|bool|Inf|up' | sort -u |
+    grep -oE '\b[A-Za-z_][A-Za-z0-9_]* *\(?' | grep -v '(' | tr -d ' ' | grep -vxE 'and|or|unless|bool|offset|Inf|up' | sort -u |
     comm -23 - <(exported)
 }
 expressions() { awk '/^ *expr:/ {inside = 1} inside && /^        [a-df-z]/ {inside = 0} inside {sub(/^ *expr: *(\|-)?/, ""); print}' "$1"; }

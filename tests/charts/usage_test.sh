@@ -98,6 +98,8 @@ start_cluster 8 grus-system team-a
 need "the chart" "$helm" install grus "$chart" --namespace grus-system --timeout 60s --set replicas=0
 need "its kinds are served" within 30 kube get elastichorovodjobs,workloadprofiles -A
 start_manager --usage-prometheus="http://127.0.0.1:$listen" --usage-selector='job="exporter"'
+serves() { http "$(port metrics)" /metrics | grep -q '200 OK'; }
+need "the manager has metrics" within 60 serves
 echo "[{\"targets\": [\"127.0.0.1:$(port metrics)\"], \"labels\": {\"namespace\": \"grus-system\"}}]" >"$GRUS_STATE/manager.json"
 kube create --dry-run=client -f examples/elastic-bert/job.yaml -o json |
   jq 'select(.kind == "ElasticHorovodJob") | .metadata.namespace = "team-a" | .metadata.name = "train" |
