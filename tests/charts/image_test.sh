@@ -167,7 +167,7 @@ check "it is built again" build_again
 check "to the same bytes" cmp "$tar" "$state/again.tar"
 
 # --- what charts/image/rootfs refuses
-rootfs() { GRUS_COMMIT=$1 SOURCE_DATE_EPOCH=$2 charts/image/rootfs "$3" build/release/bin/grus-node-agent "$state/refused"; }
+rootfs() { GRUS_COMMIT=$1 SOURCE_DATE_EPOCH=$2 charts/image/rootfs "$3" "$3" "$state/refused"; }
 stranger=$state/stranger
 cat >"$stranger.cc" <<END
 #include <cstdio>
