@@ -104,15 +104,15 @@ need "with the agent" upgrade --set 'nodeAgent.enabled=true,nodeAgent.toleration
 check "it runs on the node" kube -n grus-system rollout status daemonset/grus-node-agent --timeout=60s
 agent=$(kube -n grus-system get pods -l app.kubernetes.io/name=grus-node-agent -o 'jsonpath={.items[*].metadata.name}')
 agent_said() { kube -n grus-system logs "$agent" | grep -ic -e "$1"; }
-check "where there is no driver, it says so" within 20 equals 1 agent_said '"this node has no GPU driver, and so no GPUs"'
+check "where there is no driver, it says so" within 20 equals 1 agent_said 'this node has no GPU driver, and so no GPUs'
 agent_serves() { kube get --raw "/api/v1/namespaces/grus-system/pods/$agent:8080/proxy$1"; }
 check "it is healthy" within 10 equals ok agent_serves /healthz
 check "and serves metrics" prints '^process_resident_memory_bytes' agent_serves /metrics
-check "it sees the node's processes" prints "$(on_node readlink /proc/1/ns/pid || echo none)" readlink "/proc/$(process_of "$agent")/ns/pid"
+check "it sees the node's processes" equals "$(on_node readlink /proc/1/ns/pid || echo none)" readlink "/proc/$(process_of "$agent")/ns/pid"
 pod=$agent
 check "it is user 65532" equals 65532 status Uid
 check "without capabilities" equals 0000000000000000 status CapBnd
-check "it goes on: it starts once, and says of the driver once" equals 1 agent_said '"this node has no GPU driver'
+check "it goes on: it starts once, and says of the driver once" equals 1 agent_said 'this node has no GPU driver'
 check "nothing was forbidden to it" equals 0 eval "agent_said forbidden || true"
 need "without it" upgrade
 need "as restricted as before" kube label namespace grus-system pod-security.kubernetes.io/enforce=restricted --overwrite
