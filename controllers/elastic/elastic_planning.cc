@@ -54,8 +54,8 @@ struct ElasticPlanning::Pods {
 std::optional<kube::Duration> ElasticPlanning::TimeUntilOtherPods(const Pods& pods) {
   std::optional<kube::Duration> next;
   for (const JobPod* pod : {&pods.worker, &pods.launcher}) {
-    if (pod->is_known && !pod->is_changed) continue;
-    LookAgain(next, pod->is_known ? kOtherPods : pod->look_again.value_or(kOtherPods));
+    if (pod->is_known && !pod->is_changed && !pod->refusal) continue;
+    LookAgain(next, pod->is_known && !pod->refusal ? kOtherPods : pod->look_again.value_or(kOtherPods));
   }
   return next;
 }
@@ -133,6 +133,10 @@ Plan ElasticPlanning::PlanWithRoom(View& view) {
   if (!view.has_workers()) {
     view.has_unknown_pods = !pods.worker.is_known || !pods.launcher.is_known;
     view.pod_changes = pods.worker.is_changed ? TextOf(pods.worker_shape->request) : "";
+    // To start would hold GPUs for pods that are never made, and to ask would keep room from others.
+    for (const JobPod* pod : {&pods.launcher, &pods.worker}) {
+      if (pod->is_refused && view.alive() == 0) view.refusal = pod->refusal->message();
+    }
     if (!pods.problem.empty()) view.why_no_room = "no pod of it can be placed: " + pods.problem;
     is_queued = AskForStart(view, Admitted(view, sizes), pods);
   } else if (view.granted() < sizes.wanted) {
@@ -192,7 +196,7 @@ void ElasticPlanning::KeepPlaces(const View& view, const Pods& pods, bool is_que
 
 std::optional<int> ElasticPlanning::PriorityOfStart(View& view, const Sizes& sizes, const Pods& pods) const {
   // An API server that cannot say what the pods will be cannot make them; without their volumes none starts.
-  if (view.has_unknown_pods || !pods.problem.empty()) return std::nullopt;
+  if (view.has_unknown_pods || !pods.problem.empty() || !view.refusal.empty()) return std::nullopt;
   const std::string_view class_name = pods.worker.pod->spec.priority_class_name;
   const std::optional<int> priority = PriorityOf(caches_.priority_classes, class_name);
   if (!priority) view.refusal = "PriorityClass \"" + std::string(class_name) + "\" does not exist";

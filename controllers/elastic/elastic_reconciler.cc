@@ -264,7 +264,7 @@ Result<Action> ElasticReconciler::Reconcile(const ObjectKey& key, std::stop_toke
 
   const Children children = children_.Find(*job);
   ChildWriter writer = children_.WriterFor(*job, writes_, stop);
-  const Result<bool> is_taking_back = adoption_.TakeBack(*job, children.group != nullptr, writer);
+  const Result<bool> is_taking_back = adoption_.TakeBack(*job, children.group != nullptr, {clock_.WallNow()}, writer);
   if (!is_taking_back) return is_taking_back.error();
   if (*is_taking_back) return Action::After(kCacheLag);
   Result<View> observed = Observe(job, children, stop);

@@ -30,6 +30,7 @@ constexpr int kMostInFlight = 4;
 // Believe a refusal only if it comes twice. Some admission checks refuse once: the job would start by its template, and
 // again when its pods turn out larger.
 constexpr int kFirmRefusals = 2;
+constexpr int kSoonRefusals = 12;  // After a minute of them, a cause that passes soon is unlikely.
 
 // All that decides what the API server makes of the pods, except the job's own name.
 std::string QuestionOf(const ElasticHorovodJob& job) {
@@ -73,7 +74,8 @@ auto JobPods::WithMemoryLocked(const ElasticHorovodJob& job, F&& use) {
 
 Duration JobPods::AgeLeft(const Answer& answer) const {
   if (!answer.when) return Duration::zero();
-  return (answer.refusal ? kSoon : kAskAgain) - (clock_.Now() - *answer.when);
+  const bool is_soon = answer.refusal && answer.refusals <= kSoonRefusals;
+  return (is_soon ? kSoon : kAskAgain) - (clock_.Now() - *answer.when);
 }
 
 JobPods::Answer JobPods::AnswerTo(Json pod, const std::string& ns, std::stop_token stop) const {
@@ -173,6 +175,8 @@ JobPod JobPods::PodLocked(const std::string& ns, Made& made, const Answer& answe
   result.foreign_gate = ForeignGateOf(answer.pod ? *answer.pod : *made.stated);
   result.is_known = made.made || answer.refusals >= kFirmRefusals;
   result.refusal = answer.refusal;
+  result.is_refused = answer.refusal && answer.refusals >= kFirmRefusals && IsFinal(*answer.refusal) &&
+                      QuotaRefusalOf(*answer.refusal).empty() && !IsOfEndingNamespace(*answer.refusal);
   result.needs_filling = answer.is_filled;
   const kube::TimePoint now = clock_.Now();
   const auto silence = silences_.find(ns);

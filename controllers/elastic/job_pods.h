@@ -27,6 +27,7 @@ struct JobPod {
   bool is_known = false;                     // False: the API server has not judged the template yet.
   std::string foreign_gate;                  // Of another controller, with which it will be made; empty: none.
   std::optional<kube::Error> refusal = {};   // Of the last dry-run create.
+  bool is_refused = false;                   // Each time, and not by a quota, which others may make room in.
   std::optional<kube::Duration> look_again;  // When the API server may answer differently.
 };
 

@@ -19,16 +19,6 @@ bool HasLauncherPod(const View& view) {
                      [](const LauncherPod& pod) { return !pod.is_ending; });
 }
 
-// The API server's words after 'pods "x" is forbidden: ', if it was a quota that refused; empty: it was not.
-std::string RefusalOf(const kube::Error& error) {
-  const std::string& text = error.message();
-  for (const std::string_view start : {"failed quota: ", "exceeded quota: ", "status unknown for quota: "}) {
-    const std::size_t at = text.find(start);
-    if (error.code() == kube::ErrorCode::kForbidden && at != std::string::npos) return text.substr(at);
-  }
-  return {};
-}
-
 }  // namespace
 
 JobQuotas::JobQuotas(JobPods& pods, Quotas& quotas, const kube::Informer& priority_classes)
@@ -49,7 +39,7 @@ JobQuotas::Wanted JobQuotas::WantedOf(const JobPod& pod, const QuotaList& quotas
   Wanted wanted{QuotaPodOf(*pod.pod), {}, {}};
   if (wanted.pod.priority_class.empty()) wanted.pod.priority_class = DefaultClass(priority_classes_);
   if (pod.refusal && QuotaRoomFor(quotas, wanted.pod, {}, 1).is_unstated) {
-    wanted.refusal = RefusalOf(*pod.refusal);
+    wanted.refusal = QuotaRefusalOf(*pod.refusal);
     // grus may not ask, or the pod is refused for another reason: plan as if no quota needed what the pod leaves
     // unstated. After a passing refusal, such as that of a restarting webhook, ask again.
     if (wanted.refusal.empty() && IsFinal(*pod.refusal)) wanted.pod.unstated.clear();

@@ -39,4 +39,13 @@ bool IsByAdmission(const kube::Error& error) {
   return is_forbidden || is_by_webhook;
 }
 
+std::string QuotaRefusalOf(const kube::Error& error) {
+  const std::string& text = error.message();
+  for (const std::string_view start : {"failed quota: ", "exceeded quota: ", "status unknown for quota: "}) {
+    const std::size_t at = text.find(start);
+    if (error.code() == ErrorCode::kForbidden && at != std::string::npos) return text.substr(at);
+  }
+  return {};
+}
+
 }  // namespace grus

@@ -2,6 +2,8 @@
 // What the API server's refusals of pods and other children mean. Pure functions.
 #pragma once
 
+#include <string>
+
 #include "clientlib/base/error.h"
 
 namespace grus {
@@ -14,5 +16,8 @@ bool IsOfEndingNamespace(const kube::Error& error);
 bool IsFinal(const kube::Error& refusal);
 // An admission check (a quota, Pod Security, a webhook) refuses the object, which is valid.
 bool IsByAdmission(const kube::Error& error);
+
+// The API server's words after 'pods "x" is forbidden: ', if it was a quota that refused; empty: it was not.
+std::string QuotaRefusalOf(const kube::Error& error);
 
 }  // namespace grus

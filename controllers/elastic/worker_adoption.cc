@@ -6,6 +6,7 @@
 #include "clientlib/runtime/ownership.h"
 #include "controllers/cluster/owners.h"
 #include "controllers/elastic/elastic_children.h"
+#include "controllers/policy/waited.h"
 
 namespace grus {
 namespace {
@@ -33,16 +34,17 @@ bool HasOurLabels(const kube::ObjectMeta& pod, const ElasticHorovodJob& job) {
 WorkerAdoption::WorkerAdoption(kube::Informer& pods)
     : pods_(pods), by_job_(pods.AddIndex(JobKeysOf)), by_controller_(pods.AddIndex(ControllerOf)) {}
 
-Result<bool> WorkerAdoption::TakeBack(const ElasticHorovodJob& job, bool is_gang, ChildWriter& writer) {
+Result<bool> WorkerAdoption::TakeBack(const ElasticHorovodJob& job, bool is_gang, const kube::Time& now,
+                                      ChildWriter& writer) {
   bool is_needed = false;
+  // A job from ahead was made before the clock was set back: its pods may look older than it is.
+  const auto made = job.metadata.creation_timestamp;
+  const bool can_compare = made && !IsAhead(now, *made);
   const auto take = [&](const kube::ObjectMeta& pod) -> Status {
     const auto ordinal = OrdinalOf(pod.name, WorkersName(job));
     if (!ordinal || pod.is_being_deleted()) return {};
     // One that is older than the job was left behind by a job of this name, and has that one's key.
-    if (pod.creation_timestamp && job.metadata.creation_timestamp &&
-        pod.creation_timestamp->value < job.metadata.creation_timestamp->value) {
-      return {};
-    }
+    if (can_compare && pod.creation_timestamp && pod.creation_timestamp->value < made->value) return {};
     is_needed = true;
     // Somebody may be deleting the job in order to keep its pods.
     if (Status confirmed = writer.ConfirmOwner(); !confirmed) return confirmed;

@@ -16,8 +16,9 @@ class WorkerAdoption {
   // REQUIRES: `pods` is not started yet.
   explicit WorkerAdoption(kube::Informer& pods);
 
-  // True: it took some back. `is_gang`: the job has a PodGroup.
-  kube::Result<bool> TakeBack(const api::ElasticHorovodJob& job, bool is_gang, ChildWriter& writer);
+  // True: it took some back. `is_gang`: the job has a PodGroup. `now`: by the wall clock.
+  kube::Result<bool> TakeBack(const api::ElasticHorovodJob& job, bool is_gang, const kube::Time& now,
+                              ChildWriter& writer);
 
  private:
   const kube::Informer& pods_;

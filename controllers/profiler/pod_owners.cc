@@ -2,6 +2,8 @@
 #include "controllers/profiler/pod_owners.h"
 
 #include <algorithm>
+#include <map>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -35,6 +37,8 @@ bool IsPlain(std::string_view word) {
   };
   return !word.empty() && word.front() != '.' && word.size() <= 253 && std::ranges::all_of(word, is_fine);
 }
+
+constexpr std::int64_t kMostGpus = 1024;  // Of a pod.
 
 bool IsGpu(std::string_view resource) {
   return resource.ends_with("/gpu") || resource.starts_with("gpu.intel.com/") ||
@@ -75,14 +79,20 @@ kube::Time EndOf(const kube::Pod& pod) {
 
 }  // namespace
 
-std::int32_t GpusOf(const kube::Pod& pod) {
-  std::int64_t gpus = 0;
+std::int32_t GpusOf(const kube::Pod& pod, const kube::Node* node) {
+  std::map<std::string, std::int64_t> asked;
   for (const kube::Container& container : pod.spec.containers) {
     for (const auto& [name, amount] : container.resources.requests) {
-      if (IsGpu(name)) gpus += std::clamp<std::int64_t>(amount.Value(), 0, 1024);
+      if (IsGpu(name)) asked[name.str()] += std::clamp<std::int64_t>(amount.Value(), 0, kMostGpus);
     }
   }
-  return static_cast<std::int32_t>(std::min<std::int64_t>(gpus, 1024));
+  std::int64_t gpus = 0;
+  for (const auto& [name, amount] : asked) {
+    const kube::Quantity* has = node == nullptr ? nullptr : kube::FindResource(node->status.capacity, name);
+    if (node == nullptr) gpus += amount;
+    else if (has != nullptr) gpus += std::min(amount, has->Value());
+  }
+  return static_cast<std::int32_t>(std::clamp<std::int64_t>(gpus, 0, kMostGpus));
 }
 
 JobRef OwnerRefOf(const kube::Pod& pod) {
@@ -96,10 +106,10 @@ JobRef OwnerRefOf(const kube::Pod& pod) {
   return {"Pod", pod.metadata.Key(), pod.metadata.uid};
 }
 
-std::optional<GpuPod> GpuPodOf(const kube::Pod& pod, kube::Time now) {
+std::optional<GpuPod> GpuPodOf(const kube::Pod& pod, const kube::Node* node, kube::Time now) {
   const bool has_ended = HasEnded(pod);
   if (pod.status.phase.view() != "Running" && !(has_ended && pod.status.start_time)) return std::nullopt;
-  const std::int32_t gpus = GpusOf(pod);
+  const std::int32_t gpus = GpusOf(pod, node);
   if (gpus == 0) return std::nullopt;
   GpuPod seen{.key = pod.metadata.Key(),
               .uid = pod.metadata.uid,

@@ -113,7 +113,8 @@ void UsageWatch::Note(const kube::Change& change) {
 }
 
 void UsageWatch::See(const std::shared_ptr<const kube::Pod>& pod) {
-  const std::optional<GpuPod> seen = GpuPodOf(*pod, {clock_.WallNow()});
+  const auto node = caches_.nodes.Get<kube::Node>({"", pod->spec.node_name.str()});
+  const std::optional<GpuPod> seen = GpuPodOf(*pod, node.get(), {clock_.WallNow()});
   if (!seen) return;
   {
     std::lock_guard lock(mutex_);

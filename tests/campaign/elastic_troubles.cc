@@ -79,7 +79,8 @@ Step UntilGivenBack(Act act) {
       "it has given back what it held",
       [](const World& world) {
         const Json* job = world.Get(kJobs, {kNamespace, kName});
-        return ReadyReason(world) == "PodsBroken" && HoldsNothing(world, kName) &&
+        const std::string reason = ReadyReason(world);  // TemplateRefused: it has tried again, and asked first.
+        return (reason == "PodsBroken" || reason == "TemplateRefused") && HoldsNothing(world, kName) &&
                IntAt(*job, {"status", "replicas", "granted"}) == 0;
       },
       std::move(act));
@@ -205,7 +206,13 @@ ElasticStory PodsRefused() {
                 Cluster(2, 8, R"({"workersSpec":{"minReplicas":2,"maxReplicas":4,
                     "template":{"spec":{"hostPID":true}}}})")(world);
               },
-          .steps = {UntilBroken(), UntilGivenBack([](World& world) { Refuse(world, ""); }), UntilTrains(4)}};
+          .steps = {Until(
+                        "it says that its pods are refused, and holds nothing",
+                        [](const World& world) {
+                          return ReadyReason(world) == "TemplateRefused" && world.All(kPods).empty();
+                        },
+                        [](World& world) { Refuse(world, ""); }),
+                    UntilTrains(4)}};
 }
 
 // What its templates leave open is filled in, also for a launcher that another process makes.

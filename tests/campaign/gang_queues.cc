@@ -16,23 +16,29 @@ void SubmitIn(World& world, const std::string& pool, const std::string& name, in
   SubmitSet(world, name, 1, gpus, name, R"({"nodeSelector":{"pool":")" + pool + R"("}})");
 }
 
-bool IsToldOfKeptRoom(const World& world, const std::string& gang) {
+bool IsTold(const World& world, const std::string& gang, const std::string& words) {
   const Json* group = world.Get(kGroups, {kNamespace, gang});
   const Json* ready = group ? kube::testing::ConditionOf(*group, "Ready") : nullptr;
-  return ready && Text(*ready, {"message"}).find("is kept from other gangs") != std::string::npos;
+  return ready && Text(*ready, {"message"}).find(words) != std::string::npos;
+}
+bool IsToldOfKeptRoom(const World& world, const std::string& gang) {
+  return IsTold(world, gang, "is kept from other gangs");
 }
 
 Act DeletesSet(const std::string& name) {
   return [name](World& world) { Delete(world, "statefulsets.apps", name); };
 }
 
-// Where the clock was set back, the small gang is older and goes first.
+// Where the clock was set back, the small gang is older and goes first; so it does where an hour that the clock jumped
+// has used up the turn of the large one.
 bool RunsUnlessSmallIsOlder(const World& world) {
   const auto made = [&](const char* gang) {
     const Json* group = world.Get(kGroups, {kNamespace, gang});
     return group ? Text(*group, {"metadata", "creationTimestamp"}) : std::string();
   };
-  return Runs(world, "y-large", 1) || (made("y-small") < made("y-large") && Runs(world, "y-small", 1));
+  const bool may_go_first =
+      made("y-small") < made("y-large") || IsTold(world, "y-large", "is kept from other gangs and jobs again at ");
+  return Runs(world, "y-large", 1) || (may_go_first && Runs(world, "y-small", 1));
 }
 
 // In two pools of one node a gang waits for the whole node. That of the pool "y" starts first, although that of "x" has

@@ -120,6 +120,7 @@ kube create -f - >/dev/null <<'EOT'
     {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "name": "epochs", "uid": "7a1f6a3e-0000-4000-8000-000000000001", "controller": true}]},
     "spec": {"nodeName": "ghost", "containers": [{"name": "c", "image": "train", "resources": {"limits": {"nvidia.com/gpu": "1"}}}]}}]}
 EOT
+need "its node has a GPU" kube patch node ghost --subresource=status --type=merge -p '{"status": {"capacity": {"nvidia.com/gpu": "1"}}}'
 began=$(date -u -d '-2 hours' +%Y-%m-%dT%H:%M:%SZ)
 need "a training that goes on" kube -n team-a patch pod epochs-0 --subresource=status --type=merge \
   -p "{\"status\": {\"phase\": \"Running\", \"startTime\": \"$began\"}}"

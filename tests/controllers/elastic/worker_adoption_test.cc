@@ -63,6 +63,18 @@ TEST_F(WorkerAdoptionTest, APodThatAnEarlierJobLeftBehindIsNotTaken) {
   EXPECT_NE(server_.Get("pods", {"team-a", PodName(0)}), nullptr);
 }
 
+// Then the job is from ahead, and its pods look older than it is.
+TEST_F(WorkerAdoptionTest, AWorkerIsTakenBackThoughTheClockWasSetBack) {
+  StartJobOfOne();
+  const kube::ObjectKey worker{"team-a", PodName(0)};
+  Edit(kJobResource, {"team-a", "bert"}, [&](Json& job) {
+    job["metadata"]["creationTimestamp"] = kube::ToText(kube::Time{clock_.WallNow() + std::chrono::hours(1)});
+  });
+  Edit("pods", worker, [](Json& pod) { pod["metadata"].Erase("ownerReferences"); });
+  Settle();
+  EXPECT_NE(server_.Get("pods", worker)->At({"metadata", "ownerReferences"}), nullptr);
+}
+
 // Its author may have read the job's UID, and must not be able to stop the job's passes.
 TEST_F(WorkerAdoptionTest, APodOfAnotherNamespaceThatNamesTheJobAsItsOwnerIsLeftAlone) {
   Create("namespaces", Named("v1", "Namespace", "team-b", ""));

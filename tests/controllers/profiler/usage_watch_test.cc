@@ -194,6 +194,15 @@ TEST_F(UsageWatchTest, KnowsWhatJobsThatRunDidInTheLastMinute) {
   EXPECT_THAT(watch_.RunningJobs(), ::testing::IsEmpty());
 }
 
+TEST_F(UsageWatchTest, APodHasNoMoreGpusThanItsNode) {
+  Start();
+  AddPod("train-0", "PyTorchJob", "train", "u1", 100'000);
+  Resolve("u1");
+  utilization_ = {{"train-0", 80}};
+  Sweep();
+  EXPECT_EQ(Runs()[0].gpus, 8);
+}
+
 TEST_F(UsageWatchTest, WhatDoesNotChangeIsNotWrittenAgain) {
   Start();
   AddPod("train-0", "PyTorchJob", "train", "u1");
