@@ -346,4 +346,9 @@ Json WorkerToAsk(const ElasticHorovodJob& job) {
   return pod;
 }
 
+std::string RefusalText(const kube::Error& error, const ElasticHorovodJob& job) {
+  const std::string field = error.code() == kube::ErrorCode::kInvalidArgument ? UnreadableField(job) : "";
+  return error.message() + (field.empty() ? "" : "; " + field);
+}
+
 }  // namespace grus

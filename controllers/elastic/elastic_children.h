@@ -42,6 +42,8 @@ kube::Pod LauncherPodOf(const api::ElasticHorovodJob& job);
 // The first field of the job's templates that grus cannot read: "spec.workersSpec.template.spec.containers: expected a
 // list, found a string"; empty: grus can read all.
 std::string UnreadableField(const api::ElasticHorovodJob& job);
+// What the API server says of a refused child, and that field if it does not say it.
+std::string RefusalText(const kube::Error& error, const api::ElasticHorovodJob& job);
 // Pods without a name of their own, to ask the API server what it would make of them.
 kube::Json WorkerToAsk(const api::ElasticHorovodJob& job);
 kube::Json LauncherToAsk(const api::ElasticHorovodJob& job);

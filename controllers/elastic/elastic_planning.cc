@@ -135,7 +135,7 @@ Plan ElasticPlanning::PlanWithRoom(View& view) {
     view.pod_changes = pods.worker.is_changed ? TextOf(pods.worker_shape->request) : "";
     // To start would hold GPUs for pods that are never made, and to ask would keep room from others.
     for (const JobPod* pod : {&pods.launcher, &pods.worker}) {
-      if (pod->is_refused && view.alive() == 0) view.refusal = pod->refusal->message();
+      if (pod->is_refused && view.alive() == 0) view.refusal = RefusalText(*pod->refusal, *view.job);
     }
     if (!pods.problem.empty()) view.why_no_room = "no pod of it can be placed: " + pods.problem;
     is_queued = AskForStart(view, Admitted(view, sizes), pods);

@@ -356,9 +356,7 @@ Result<Action> ElasticReconciler::Refused(const View& view, const Plan& plan, Er
     kept_.With(view.job->metadata, [](Kept& kept) { kept.is_namespace_ending = true; });
     return Action::AwaitChange();
   }
-  // The API server does not say which field holds a malformed quantity.
-  const std::string field = error.code() == ErrorCode::kInvalidArgument ? UnreadableField(*view.job) : "";
-  const std::string message = error.message() + (field.empty() ? "" : "; " + field);
+  const std::string message = RefusalText(error, *view.job);
   const std::optional<Reason> reason = ReasonOf(error);
   if (!reason) return error;
   planning_.ReleaseUnmade(view);

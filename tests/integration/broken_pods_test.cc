@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pods that cannot be made or cannot start: told on the job, and repaired with it.
+#include <gmock/gmock.h>
+
 #include "tests/integration/elastic_job.h"
 
 namespace grus::testing {
@@ -43,7 +45,19 @@ TEST_F(ElasticJob, TellsInTheControllersWordsThatPodSecurityRefusesItsPods) {
       [&] { return IsTrue("Stalled") && Says("Ready", "violates PodSecurity \"restricted:latest\": host namespaces"); },
       seconds(20)));
   EXPECT_FALSE(Says("Ready", "runAsNonRoot")) << "what the template leaves open is no fault of it";
-  EXPECT_EQ(ReasonOf("Ready"), "PodsBroken");
+  EXPECT_EQ(ReasonOf("Ready"), "TemplateRefused");
+}
+
+// Otherwise it would keep all GPUs from others for pods that are never made.
+TEST_F(ElasticJob, AJobWhosePodsTheApiServerRefusesKeepsNoRoomFromOthers) {
+  AddNode(8);
+  Create(R"({"workersSpec":{"minReplicas":8,"maxReplicas":8,"template":{"spec":{"serviceAccountName":"nobody"}}}})",
+         "doomed");
+  ASSERT_TRUE(Await("it says so", [&] { return ReasonOf("Stalled", "doomed") == "TemplateRefused"; }));
+  EXPECT_THAT(MessageOf("Stalled", "doomed"), ::testing::HasSubstr("serviceaccount \"nobody\" not found"));
+  EXPECT_EQ(TheJob("doomed")->status.replicas.granted, 0);
+  Create(R"({"workersSpec":{"minReplicas":8,"maxReplicas":8}})");
+  EXPECT_TRUE(AwaitTrains(8));
 }
 
 }  // namespace
