@@ -42,29 +42,32 @@ bool CharacterWatch::Choose(const std::deque<JobRun>& runs) {
   std::lock_guard lock(mutex_);
   const kube::TimePoint now = clock_.Now();
   std::set<std::string> ids;
-  std::vector<std::pair<const JobRun*, kube::Duration>> due;  // And for how long.
+  struct Due {
+    const JobRun* run;
+    bool was_looked_at;
+    kube::Duration late;
+  };
+  std::vector<Due> due;
   for (const JobRun& run : runs) {
     ids.insert(run.job.Id());
     if (run.is_over()) continue;
     const auto known = known_.find(run.job.Id());
-    const bool is_known = known != known_.end() && known->second.next;
+    const bool was_looked_at = known != known_.end() && known->second.next;
     const kube::Duration late =
-        is_known ? now - *known->second.next : clock_.WallNow() - run.run.start.value - kFirstLook;
-    if (late >= kube::Duration::zero()) due.emplace_back(&run, late);
+        was_looked_at ? now - *known->second.next : clock_.WallNow() - run.run.start.value - kFirstLook;
+    if (late >= kube::Duration::zero()) due.push_back({&run, was_looked_at, late});
   }
   std::erase_if(known_, [&](const auto& known) { return !ids.contains(known.first); });
   chosen_.clear();
   if (due.empty()) return false;
-  std::ranges::sort(due, {}, [&](const auto& entry) {
-    const auto known = known_.find(entry.first->job.Id());
-    const bool is_known = known != known_.end() && known->second.next;
-    return std::tuple(is_known, -entry.first->last.gpus, entry.first->run.start);
+  std::ranges::sort(due, {}, [](const Due& entry) {
+    return std::tuple(entry.was_looked_at, -entry.run->last.gpus, entry.run->run.start);
   });
   // So that a stream of new jobs does not keep the others waiting for ever.
-  const auto latest = std::ranges::max_element(due, {}, [](const auto& entry) { return entry.second; });
+  const auto latest = std::ranges::max_element(due, {}, &Due::late);
   std::swap(due.front(), *latest);
-  for (const auto& [run, late] : due) {
-    if (chosen_.size() < kLooksPerSweep) chosen_.push_back(*run);
+  for (const Due& entry : due) {
+    if (chosen_.size() < kLooksPerSweep) chosen_.push_back(*entry.run);
   }
   return true;
 }
