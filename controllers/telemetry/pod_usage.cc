@@ -11,12 +11,9 @@ namespace {
 // A rate needs two samples: scrapes of up to a minute have them. Only the newest two count (irate): over a window that
 // a young container does not fill, rate() is too low.
 constexpr std::int64_t kShortestRate = 120;
-constexpr double kMostBytes = 1e14, kMostGpuMemory = 1e12, kMostCores = 1e5;
+constexpr double kMostCores = 1e5;
 
 constexpr char kGpuPod[] = "namespace,pod,exported_namespace,exported_pod";
-constexpr char kPod[] =
-    "namespace,pod,exported_namespace,exported_pod,container_label_io_kubernetes_pod_namespace,"
-    "container_label_io_kubernetes_pod_name";
 
 std::string By(const std::string& aggregate, const std::string& labels, const std::string& series) {
   return aggregate + " by (" + labels + ") (" + series + ")";
@@ -62,13 +59,14 @@ class Windows {
       parts += (parts.empty() ? "" : " or ") + Over(function, metric, matchers);
     }
     const std::string labels =
-        std::string("container,exported_container,container_label_io_kubernetes_container_name,cpu,device,") + kPod;
-    return By("sum", kPod, By("max", labels, parts));
+        std::string("container,exported_container,container_label_io_kubernetes_container_name,cpu,device,") +
+        kPodLabels;
+    return By("sum", kPodLabels, By("max", labels, parts));
   }
 
   // The network is the pod's: no container has it.
   std::string OverInterfaces(const std::string& metric) const {
-    return By("sum", kPod, By("max", std::string("interface,") + kPod, Over("irate", metric)));
+    return By("sum", kPodLabels, By("max", std::string("interface,") + kPodLabels, Over("irate", metric)));
   }
 
  private:

@@ -16,6 +16,12 @@
 
 namespace grus {
 
+// The labels by which exporters may name a pod. Above the bounds, a number is none: DCGM's blanks are near 2^63.
+inline constexpr char kPodLabels[] =
+    "namespace,pod,exported_namespace,exported_pod,container_label_io_kubernetes_pod_namespace,"
+    "container_label_io_kubernetes_pod_name";
+inline constexpr double kMostBytes = 1e14, kMostGpuMemory = 1e12;
+
 // Of one pod, over the window of the queries.
 struct PodUsage {
   std::optional<double> gpu_utilization = {}, max_gpu_utilization = {};  // 0..1; the mean of its GPUs, and the highest.

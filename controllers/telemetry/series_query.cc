@@ -9,7 +9,6 @@ namespace grus {
 namespace {
 
 constexpr char kWhich[] = "series";  // The label that names the series.
-constexpr double kMostGpuMemory = 1e12, kMostBytes = 1e14;
 
 // How an exporter's labels name pod and container: as they are, renamed by a scrape without honorLabels, or those of a
 // cAdvisor that runs by itself.
@@ -24,9 +23,6 @@ constexpr Naming kNamings[] = {
     {"container_label_io_kubernetes_pod_namespace", "container_label_io_kubernetes_pod_name",
      "container_label_io_kubernetes_container_name", ""},
 };
-constexpr char kPod[] =
-    "namespace,pod,exported_namespace,exported_pod,container_label_io_kubernetes_pod_namespace,"
-    "container_label_io_kubernetes_pod_name";
 constexpr char kContainer[] = "container,exported_container,container_label_io_kubernetes_container_name";
 
 // As a part of a regular expression within a text of PromQL.
@@ -50,11 +46,11 @@ class OfJob {
   std::string Rate(const std::string& metric) const { return Any(metric, "irate", false); }
   // Of containers, not of the pods that hold them.
   std::string ContainerRate(const std::string& metric) const {
-    return std::string("sum by (") + kPod + ") (max by (cpu,device," + kContainer + "," + kPod + ") (" +
+    return std::string("sum by (") + kPodLabels + ") (max by (cpu,device," + kContainer + "," + kPodLabels + ") (" +
            Any(metric, "irate", true) + "))";
   }
   std::string PodRate(const std::string& metric) const {
-    return std::string("sum by (") + kPod + ") (max by (interface," + kPod + ") (" + Rate(metric) + "))";
+    return std::string("sum by (") + kPodLabels + ") (max by (interface," + kPodLabels + ") (" + Rate(metric) + "))";
   }
   // A gauge of the agent's GPUs that processes of the job are on.
   std::string OfAgentsGpus(const std::string& metric) const {
