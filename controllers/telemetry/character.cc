@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "controllers/telemetry/character_sentence.h"
 #include "controllers/telemetry/cycle_search.h"
@@ -28,11 +29,14 @@ struct Usage {  // Of the GPUs.
   int bursts = 0;            // Stretches of work between pauses.
 };
 
-Usage UsageOf(const Series& gpu) {
+// Since `from`, Unix time.
+Usage UsageOf(const Series& gpu, double from) {
   Usage usage;
   double sum = 0, squares = 0, count = 0, idle = 0, pause = 0;
   bool was_idle = true;
-  for (const float value : gpu.values) {
+  const double loading =
+      std::clamp((from - static_cast<double>(gpu.start)) / gpu.step, 0.0, static_cast<double>(gpu.values.size()) / 2);
+  for (const float value : std::span(gpu.values).subspan(static_cast<std::size_t>(loading))) {
     if (std::isfinite(value)) {
       const bool is_idle = value < kUnused;
       sum += value;
@@ -61,11 +65,12 @@ std::optional<bool> HoldsMemorySteadily(const Series& memory) {
 JobKind KindOf(const JobSeries& job, const Cycles& cycles) {
   const Series& gpu = job.gpu_utilization;
   if (CountPresent(gpu) < kFewest || Duration(gpu) < kShortest) return JobKind::kUnknown;
-  const Usage usage = UsageOf(gpu);
+  const Usage usage = UsageOf(gpu, cycles.from);
   if (usage.mean < kUnused / 2 && *Quantile(gpu, 0.98) < kUnused) return JobKind::kIdle;
   if (cycles.outer) {
-    // A service that is asked at regular times pauses between them.
-    return job.is_batch || (usage.idle < 0.5 && usage.mean >= 0.15) ? JobKind::kTraining : JobKind::kUnknown;
+    // A service that is asked at regular times pauses between them. Blips on a GPU that is not used are no training.
+    const bool is_training = job.is_batch ? usage.mean >= kUnused : usage.idle < 0.5 && usage.mean >= 0.15;
+    return is_training ? JobKind::kTraining : JobKind::kUnknown;
   }
   const double duration = Duration(gpu);
   const bool is_steady = usage.idle < 0.3 && usage.longest_pause < std::max(0.1 * duration, 60.0);
@@ -78,17 +83,19 @@ JobKind KindOf(const JobSeries& job, const Cycles& cycles) {
   return JobKind::kUnknown;
 }
 
-// In the series in which they show.
+// In the series in which they show. Without any, `from` is when the GPUs began to work.
 Cycles FindCyclesOf(const JobSeries& job) {
-  const double unused = Quantile(job.gpu_utilization, 0.98).value_or(0);
-  if (unused < kUnused) return {};
+  const double most = Quantile(job.gpu_utilization, 0.98).value_or(0);
+  if (most < kUnused) return {};
   const double most_memory = Max(job.gpu_memory).value_or(0);
-  Cycles cycles = FindCycles(job.gpu_utilization, kLeastSpread);
+  const Cycles of_gpu = FindCycles(job.gpu_utilization, kLeastSpread);
+  Cycles cycles = of_gpu;
   if (!cycles.outer) cycles = FindCycles(job.memory_bandwidth, kLeastSpread);
   if (!cycles.outer && most_memory > 0) cycles = FindCycles(job.gpu_memory, kLeastMemorySpread * most_memory);
-  if (!cycles.outer) return {};
+  const Cycles none{.from = of_gpu.from};
+  if (!cycles.outer) return none;
   for (const double period : {kDay / 2, kDay, 7 * kDay}) {
-    if (std::abs(cycles.outer->period_s / period - 1) < kDayTolerance) return {};
+    if (std::abs(cycles.outer->period_s / period - 1) < kDayTolerance) return none;
   }
   return cycles;
 }

@@ -10,13 +10,16 @@
 namespace grus {
 namespace {
 
-constexpr double kLeastPresent = 0.6;      // Of the samples.
-constexpr double kLoading = 0.8;           // Of the median: below it at the begin, the job is loading.
+constexpr double kLeastPresent = 0.6;  // Of the samples.
+constexpr double kLoading =
+    0.3;  // Of what is reached in a tenth of the time: below it at the begin, the job is loading.
 constexpr std::size_t kFewest = 24;        // Samples.
 constexpr double kExactLag = 40;           // Values of a cycle, from which on its length is exact enough.
 constexpr double kLeastCoarsePart = 0.35;  // Of the spread; noise has less when it is averaged.
 constexpr double kLeastOfHalf = 0.8;       // Agreement: a second try has to be better.
 constexpr double kManyBursts = 10;         // Cycles.
+constexpr double kAlikeBursts = 5;         // Cycles, of which each is like the next.
+constexpr double kAlike = 0.85;            // Agreement.
 constexpr float kNothing = 0.05F;          // Of the largest value.
 constexpr double kMostPauses = 0.4;        // Of the time.
 constexpr double kLeastWithin = 3.5;       // Cycles in an outer one; fewer are parts of one cycle that look alike.
@@ -34,9 +37,9 @@ double Spread(std::span<const float> values) {
 
 std::size_t EndOfLoading(std::span<const float> values) {
   std::vector<float> sorted(values.begin(), values.end());
-  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
-  std::ranges::nth_element(sorted, middle);
-  const double level = kLoading * *middle;
+  const auto high = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() * 9 / 10);
+  std::ranges::nth_element(sorted, high);
+  const double level = kLoading * *high;
   const auto first = std::ranges::find_if(values, [level](float value) { return value >= level; });
   return static_cast<std::size_t>(first - values.begin());
 }
@@ -99,6 +102,7 @@ Cycle CycleOf(const Repetition& found, double step) {
 // Bursts with long pauses between them: a few may well come at equal distances by chance.
 bool AreFewBursts(std::span<const float> values, const Cycles& cycles) {
   if (!cycles.outer || cycles.outer->count >= kManyBursts) return false;
+  if (cycles.outer->count >= kAlikeBursts && cycles.outer->agreement >= kAlike) return false;
   const float nothing = kNothing * *std::ranges::max_element(values);
   const auto pauses = std::ranges::count_if(values, [nothing](float value) { return value <= nothing; });
   return static_cast<double>(pauses) > kMostPauses * static_cast<double>(values.size());
@@ -127,17 +131,18 @@ Cycles FindIn(std::span<const float> values, double step, double least_spread) {
 Cycles FindCycles(const Series& series, double least_spread) {
   if (series.values.size() < kFewest || !(series.step > 0) || SharePresent(series) < kLeastPresent) return {};
   const std::vector<float> filled = Filled(series);
-  std::size_t from = EndOfLoading(filled);
+  const std::size_t loaded = EndOfLoading(filled), middle = loaded + (filled.size() - loaded) / 2;
   const std::span<const float> values(filled);
-  Cycles cycles = FindIn(values.subspan(from), series.step, least_spread);
-  if (!cycles.outer) {
-    from += (filled.size() - from) / 2;
-    cycles = FindIn(values.subspan(from), series.step, least_spread);
-    if (cycles.outer && cycles.outer->agreement < kLeastOfHalf) cycles = {};
-  }
-  if (AreFewBursts(values.subspan(from), cycles)) cycles = {};
-  cycles.from = static_cast<double>(series.start) + static_cast<double>(from) * series.step;
-  return cycles;
+  const auto find_from = [&](std::size_t from) {
+    Cycles cycles = FindIn(values.subspan(from), series.step, least_spread);
+    if (AreFewBursts(values.subspan(from), cycles)) cycles = {};
+    cycles.from = static_cast<double>(series.start) + static_cast<double>(from) * series.step;
+    return cycles;
+  };
+  const Cycles cycles = find_from(loaded);
+  if (cycles.outer) return cycles;
+  const Cycles latter = find_from(middle);
+  return latter.outer && latter.outer->agreement >= kLeastOfHalf ? latter : cycles;
 }
 
 }  // namespace grus

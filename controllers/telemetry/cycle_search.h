@@ -19,9 +19,9 @@ struct Cycle {
 };
 
 struct Cycles {
-  std::optional<Cycle> outer;  // The longest.
-  std::optional<Cycle> inner;  // One within it, of which it holds several.
-  double from = 0;             // Unix time since when they were counted.
+  std::optional<Cycle> outer = {};  // The longest.
+  std::optional<Cycle> inner = {};  // One within it, of which it holds several.
+  double from = 0;                  // Unix time since when they were counted; without any, when the loading ended.
 };
 
 // `least_spread`: a series whose standard deviation is less is flat, and has no cycles.

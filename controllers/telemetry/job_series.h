@@ -13,8 +13,8 @@ struct JobSeries {
   Series gpu_memory = {};        // Bytes, of the GPU that uses most.
   Series memory_bandwidth = {};  // 0 to 1, the mean of the job's GPUs.
   Series cpu = {};               // 0 to 1 of what the job may use.
-  Series network = {};           // Bytes a second, of the pod that sends and receives most.
-  Series disk = {};              // Bytes a second, of the pod that reads and writes most.
+  Series network = {};           // Bytes received a second, of the pod that receives most.
+  Series disk = {};              // Bytes read a second, of the pod that reads most.
   double gpu_memory_limit = 0;   // Bytes of one GPU. 0: unknown.
   double network_limit = 0;      // Bytes a second of one pod. 0: unknown.
   std::int32_t gpus = 1;

@@ -103,10 +103,9 @@ std::string SeriesQuery(const NamedPods& pods, const std::string& selector) {
                      " < 1e7) or max(sum by (uuid) (max by (uuid,pid) (" + of.Gauge("grus_gpu_process_memory_bytes") +
                      ")))"},
       {"cpu", "avg(" + of.ContainerRate("container_cpu_usage_seconds_total") + ")"},
-      {"network", "max(" + of.PodRate("container_network_receive_bytes_total") + " + " +
-                      of.PodRate("container_network_transmit_bytes_total") + ")"},
-      {"disk", "max(" + of.ContainerRate("container_fs_reads_bytes_total") + " + " +
-                   of.ContainerRate("container_fs_writes_bytes_total") + ")"},
+      // What is sent and written, as checkpoints are, is no input; gradients are received as much as they are sent.
+      {"network", "max(" + of.PodRate("container_network_receive_bytes_total") + ")"},
+      {"disk", "max(" + of.ContainerRate("container_fs_reads_bytes_total") + ")"},
   };
   std::string text;
   for (const auto& [name, query] : parts) {
