@@ -72,10 +72,11 @@ void AddCount(const NodeSample& look, const kube::Node& node, std::vector<GpuPro
   const kube::Quantity* const offered = kube::FindResource(node.status.allocatable, kGpuResource);
   const std::int64_t allocatable = offered == nullptr ? 0 : offered->Value();
   if (working * Replicas(node) == allocatable) return;
-  std::string note = "the driver shows grus-node-agent " + Gpus(static_cast<std::size_t>(working)) +
-                     " that work, and the node offers " + std::to_string(allocatable) + " nvidia.com/gpu: ";
+  std::string note = "the node offers " + std::to_string(allocatable) + " nvidia.com/gpu, and its driver shows " +
+                     Gpus(static_cast<std::size_t>(working)) + " in working order: ";
   if (offered == nullptr) note += "is NVIDIA's device plugin running? (With DRA it is not needed.)";
-  else if (working == 0) note += "does nodeAgent.runtimeClassName bring the driver into its container?";
+  else if (working == 0)
+    note += "does nodeAgent.runtimeClassName bring the driver into the container of grus-node-agent?";
   else note += "what does the device plugin's log say?";
   problems.push_back({kGpuCountReason, std::move(note), kDevicePluginStarts});
 }
