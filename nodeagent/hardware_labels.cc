@@ -41,7 +41,8 @@ void AddCommon(const NodeSample& look, std::string_view key, const ValueOf& valu
 
 std::string Mebibytes(const GpuState& state) {
   const auto total = state.sample ? state.sample->memory_total_bytes : std::nullopt;
-  return total ? std::to_string(*total >> 20) : std::string();
+  const std::uint64_t mebibytes = total.value_or(0) >> 20;
+  return mebibytes > 0 ? std::to_string(mebibytes) : std::string();
 }
 
 // "KEY=VALUE,KEY=VALUE"; neither holds a comma or an equals sign.
