@@ -24,6 +24,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::UnorderedElementsAre;
 
 class NoPodNames final : public PodNames {
  public:
@@ -61,10 +62,17 @@ const std::string kTwo = kDriver + Gpu("GPU-a") + Gpu("GPU-b");
 
 class NodeWriterTest : public ::testing::Test {
  protected:
-  void SetUp() override { Create(2); }
-  void Create(int gpus) { ASSERT_TRUE(server_.Create("nodes", kit::MakeNode("node-1", gpus)).ok()); }
+  void SetUp() override {
+    ASSERT_TRUE(server_.Create("nodes", kit::MakeNode("node-1", 2)).ok());
+    StartAgain();
+  }
+  // A new agent.
+  void StartAgain() {
+    writer_.reset();
+    probe_.emplace(library_, owners_, clock_, log_, [] { return ProcessOwners::Ticks{1000}; });
+  }
   NodeWriter& writer() {
-    if (!writer_) writer_.emplace(client_, probe_, *events_, NodeWriterOptions{"node-1", alnair_}, clock_, log_);
+    if (!writer_) writer_.emplace(client_, *probe_, *events_, NodeWriterOptions{"node-1", alnair_}, clock_, log_);
     return *writer_;
   }
   // So many seconds in which the driver says this; all that is logged.
@@ -73,7 +81,7 @@ class NodeWriterTest : public ::testing::Test {
     ::testing::internal::CaptureStderr();
     for (kube::Duration passed = {}; passed < time; passed += seconds(5)) {
       clock_.Advance(seconds(5));
-      probe_.LookOnce();
+      probe_->LookOnce();
       writer().LookOnce();
     }
     return ::testing::internal::GetCapturedStderr();
@@ -126,7 +134,7 @@ class NodeWriterTest : public ::testing::Test {
   const kube::Log log_;
   NvmlLibrary library_{driver_.path()};
   ProcessOwners owners_{proc_.path(), names_};
-  GpuProbe probe_{library_, owners_, clock_, log_, [] { return ProcessOwners::Ticks{1000}; }};
+  std::optional<GpuProbe> probe_;
   kube::testing::FakeApiServer server_{system_};
   Door door_{server_};
   kube::Client client_{door_, nullptr, clock_}, events_client_{server_, nullptr, system_};
@@ -166,19 +174,43 @@ TEST_F(NodeWriterTest, ASwappedGpuIsCorrectedAndALostOneIsNot) {
 
 TEST_F(NodeWriterTest, AnAgentThatStartsWhileAGpuIsLostKeepsTheLabels) {
   Play(kTwo, minutes(1));
-  writer_.reset();
-  NvmlLibrary library(driver_.path());
-  GpuProbe probe(library, owners_, clock_, log_, [] { return ProcessOwners::Ticks{1000}; });
-  NodeWriter writer(client_, probe, *events_, {"node-1", false}, clock_, log_);
-  driver_.Play(kDriver + Gpu("GPU-a") + Gpu("GPU-b", "error=15"));
-  for (int i = 0; i < 200; ++i) {
-    clock_.Advance(seconds(5));
-    probe.LookOnce();
-    writer.LookOnce();
-  }
+  StartAgain();
+  Play(kDriver + Gpu("GPU-a") + Gpu("GPU-b", "error=15"), minutes(20));
+
   EXPECT_EQ(Label("gpu.count"), "2");
   EXPECT_EQ(door_.count["PATCH"], 1);
-  EXPECT_THAT(Reasons(), ::testing::UnorderedElementsAre("GpuSick", "GpuCountDiffers"));
+  EXPECT_THAT(Reasons(), UnorderedElementsAre("GpuSick", "GpuCountDiffers"));
+}
+
+TEST_F(NodeWriterTest, AnAgentThatStartsWithoutADriverKeepsTheLabels) {
+  Play(kTwo, minutes(1));
+  StartAgain();
+  Play("driver init=9\n", minutes(20));
+
+  EXPECT_EQ(Label("gpu.count"), "2");
+  EXPECT_EQ(door_.count["PATCH"], 1);
+  EXPECT_THAT(Reasons(), ElementsAre("GpuCountDiffers"));
+}
+
+TEST_F(NodeWriterTest, ALookThatIsOldIsNotWritten) {
+  driver_.Play(kTwo);
+  writer().LookOnce();
+  probe_->LookOnce();
+  clock_.Advance(minutes(1));
+  writer().LookOnce();
+  EXPECT_THAT(door_.count, IsEmpty()) << "the driver hangs";
+  probe_->LookOnce();
+  writer().LookOnce();
+  EXPECT_EQ(Label("gpu.count"), "2");
+}
+
+TEST_F(NodeWriterTest, ANodeThatHasNoGpusAnyMoreLosesTheLabels) {
+  Play(kTwo, minutes(1));
+  StartAgain();
+  Play(kDriver, minutes(20));
+
+  EXPECT_EQ(Label("gpu.count"), "");
+  EXPECT_EQ(Annotation(kGpuLabelsAnnotation), "");
 }
 
 TEST_F(NodeWriterTest, AToolThatLabelsTheNodeIsLeftAlone) {
@@ -300,8 +332,9 @@ TEST_F(NodeWriterTest, ACountThatDiffersIsToldOnceWhenItLasts) {
   EXPECT_THAT(Metrics(), HasSubstr("\ngrus_node_gpu_problems{reason=\"GpuCountDiffers\"} 0\n"));
 
   Offer(1);
-  Play(kTwo, minutes(40));
+  Play(kTwo, minutes(8));
   EXPECT_THAT(Metrics(), HasSubstr("\ngrus_node_gpu_problems{reason=\"GpuCountDiffers\"} 1\n"));
+  Play(kTwo, minutes(30));
   EXPECT_THAT(Reasons(), ElementsAre("GpuCountDiffers"));
 }
 
@@ -346,6 +379,15 @@ TEST_F(AlnairAnnotationsTest, AreWrittenAgainWhenAValueMovedByATenthAtMostOnceAM
   EXPECT_THAT(Usage(0), HasSubstr("'max_gpu_util': 96.0"));
 }
 
+TEST_F(AlnairAnnotationsTest, WhatOthersChangeOnTheNodeDelaysNoWrite) {
+  Play(kTwo, minutes(2));
+  Change(R"({"metadata":{"annotations":{"heartbeat":"1"}}})");
+  proc_.Put(7, 1, "0::/user.slice\n");
+  EXPECT_THAT(Play(kTwo + "process gpu=0 pid=7\n", seconds(5)), Not(HasSubstr("trying again")));
+  EXPECT_EQ(door_.count["PATCH"], 2);
+  EXPECT_THAT(Usage(0), HasSubstr("'process_cnt': 1"));
+}
+
 TEST_F(AlnairAnnotationsTest, OfALostGpuSayNothing) {
   Play(kTwo, minutes(1));
   Play(kDriver + Gpu("GPU-a") + Gpu("GPU-b", "error=15"), minutes(5));
@@ -354,6 +396,8 @@ TEST_F(AlnairAnnotationsTest, OfALostGpuSayNothing) {
   EXPECT_THAT(Annotation("ai.centaurus.io/gpu-static"), HasSubstr("{'count': '2', "));
   Play(kTwo, minutes(10));
   EXPECT_NE(Usage(1), "") << "it is back";
+  Play(kDriver + Gpu("GPU-a", "error=15") + Gpu("GPU-b"), minutes(5));
+  EXPECT_THAT(Annotation("ai.centaurus.io/gpu-static"), HasSubstr("{'count': '2', ")) << "also of the first one";
 }
 
 TEST_F(AlnairAnnotationsTest, OfAGpuThatWasTakenOutAreTakenAway) {
