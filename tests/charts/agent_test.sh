@@ -99,9 +99,12 @@ check "others are of no concern to it" patched "$KUBECONFIG" node-1 "$(labels '"
 printf '%s\n' 'driver version=580.95.05' \
   'gpu uuid=GPU-a model=TITAN used=1 total=12788432896 pciegen=3 pcielanes=16' \
   'gpu uuid=GPU-b model=TITAN used=1 total=12788432896 pciegen=3 pcielanes=16' 'xid gpu=1 code=48 id=1' >"$GRUS_STATE/nvml"
-LD_LIBRARY_PATH=$bin/fake-nvml GRUS_FAKE_NVML=$GRUS_STATE/nvml "$bin/grus-node-agent" --node-name=node-0 --alnair-annotations \
-  --metrics-bind-address=127.0.0.1:0 --kubeconfig="$own" >"$GRUS_STATE/agent.log" 2>&1 &
-agent_pid=$!
+start_agent() {
+  LD_LIBRARY_PATH=$bin/fake-nvml GRUS_FAKE_NVML=$GRUS_STATE/nvml "$bin/grus-node-agent" --node-name=node-0 --alnair-annotations \
+    --metrics-bind-address=127.0.0.1:0 --kubeconfig="$own" >"$GRUS_STATE/agent.log" 2>&1 &
+  agent_pid=$!
+}
+start_agent
 check "it labels its node" within 30 equals 'TITAN 2 12196' kube get node node-0 -o \
   'jsonpath={.metadata.labels.nvidia\.com/gpu\.product} {.metadata.labels.nvidia\.com/gpu\.count} {.metadata.labels.nvidia\.com/gpu\.memory}'
 check "and annotates it" equals "{'count': '2', 'model': 'TITAN', 'mem_size': '12GB', 'pcie_gen_width': '3x16'}" \
@@ -111,6 +114,17 @@ check "nothing was forbidden to it" fails grep -i -e forbidden -e 'may not' "$GR
 ((failed == 0)) || tail -n 5 "$GRUS_STATE/agent.log" | sed 's/^/      log: /'
 kill "$agent_pid" && wait "$agent_pid"
 check "it ends well" equals 0 echo $?
+
+# --- with the role of an older chart
+need "the role of an older chart" kube patch clusterrole grus-system:grus:node-agent --type json -p \
+  '[{"op": "replace", "path": "/rules", "value": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "watch"]}]}]'
+start_agent
+check "it says what it lacks" within 30 prints 'may not label its node.*verb=get.*cannot get resource' cat "$GRUS_STATE/agent.log"
+check "once" equals 1 grep -c 'may not label its node' "$GRUS_STATE/agent.log"
+address=127.0.0.1:$(sed -nE 's/.*metrics_port=([0-9]+).*/\1/p' "$GRUS_STATE/agent.log")
+served() { exec 3<>"/dev/tcp/${address/://}" && printf 'GET /metrics HTTP/1.0\r\n\r\n' >&3 && cat <&3; }
+check "and serves metrics" prints 'grus_node_gpu_problems{reason="GpuSick"} 1' served
+kill "$agent_pid" && wait "$agent_pid"
 agent_pid=
 
 finish
