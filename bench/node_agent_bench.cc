@@ -5,6 +5,7 @@
 
 #include "bench/manager_run.h"
 #include "bench/measure.h"
+#include "tests/kit/objects.h"
 #include "tests/nodeagent/agent_run.h"
 
 int main() {
@@ -15,7 +16,8 @@ int main() {
   std::string script = "driver version=580.95.05\n";
   for (int gpu = 0; gpu < kGpus; ++gpu) {
     script += "gpu uuid=GPU-" + std::to_string(gpu) +
-              " model=H100 util=50 memutil=20 used=1000 total=4096 power=300000 pcierx=1 pcietx=1 nvrx=1 nvtx=1\n";
+              " model=H100 util=50 memutil=20 used=1000 total=4096 power=300000 pcierx=1 pcietx=1 nvrx=1 nvtx=1 "
+              "pciegen=5 pcielanes=16\n";
   }
   for (int i = 0; i < kProcesses; ++i) {
     const int pid = 10000 + i;
@@ -25,7 +27,8 @@ int main() {
     script += "process gpu=" + std::to_string(i % kGpus) + " pid=" + std::to_string(pid) + " memory=100 sm=3\n";
   }
   agent.Play(script);
-  if (!agent.Start() || !agent.AwaitMetric("pod=\"pod-199\"")) {
+  if (!agent.server().Create("nodes", kit::MakeNode("node-1", kGpus)).ok()) return 1;
+  if (!agent.Start({"--alnair-annotations"}) || !agent.AwaitMetric("pod=\"pod-199\"")) {
     std::fprintf(stderr, "grus-node-agent does not start: %s\n", agent.process().output().c_str());
     return 1;
   }

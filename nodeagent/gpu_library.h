@@ -21,6 +21,8 @@ struct Gpu {
   std::string uuid = {};  // "GPU-4f2c..."
   int index = 0;          // As nvidia-smi counts.
   std::string model = {}, driver_version = {};
+  bool is_divided = false;                                             // Into instances (MIG).
+  std::optional<std::uint32_t> pcie_generation = {}, pcie_lanes = {};  // The most that GPU and slot can do.
   friend bool operator==(const Gpu&, const Gpu&) = default;
 };
 
@@ -56,6 +58,7 @@ class GpuLibrary {
 
   // Connects to the driver, anew if it was connected. GPUs that are lost are left out.
   virtual kube::Result<std::vector<Gpu>> Open() = 0;
+  virtual std::size_t left_out() const = 0;  // How many the last Open() left out since they are lost.
   // All but the PCIe rates and the Xid.
   virtual kube::Result<GpuSample> Sample(std::size_t gpu) = 0;
   // Takes 40 ms: the driver watches the bus for so long.

@@ -17,6 +17,17 @@ constexpr kube::Duration kPeriod = seconds(1);
 // Each try takes all GPUs from the driver for a moment, also those that work.
 constexpr kube::BackoffPolicy kRetry{seconds(5), minutes(5), 2.0, 0};
 
+// Xids that programs cause by their own mistakes, as NVIDIA's device plugin counts them.
+constexpr std::uint64_t kApplicationXids[] = {13, 31, 43, 45, 68, 109};
+
+bool IsOfApplication(std::uint64_t xid) {
+  return std::ranges::find(kApplicationXids, xid) != std::end(kApplicationXids);
+}
+
+void Raise(std::optional<std::uint32_t>& peak, const std::optional<std::uint32_t>& value) {
+  if (value) peak = std::max(*value, peak.value_or(0));
+}
+
 void AddHistory(const SampleRing& ring, kube::TimePoint now, GpuState& state) {
   double sum = 0;
   int count = 0;
@@ -26,6 +37,10 @@ void AddHistory(const SampleRing& ring, kube::TimePoint now, GpuState& state) {
     ++count;
   });
   if (count > 0) state.mean_utilization_percent = sum / count;
+  ring.ForEach(now - minutes(2), [&](const GpuSample& sample) {
+    Raise(state.peak_utilization_percent, sample.utilization_percent);
+    Raise(state.peak_memory_controller_percent, sample.memory_controller_percent);
+  });
   ring.ForEach(now - SampleRing::kAge, [&](const GpuSample& sample) {
     if (!sample.memory_used_bytes) return;
     state.peak_memory_used_bytes = std::max(*sample.memory_used_bytes, state.peak_memory_used_bytes.value_or(0));
@@ -33,6 +48,11 @@ void AddHistory(const SampleRing& ring, kube::TimePoint now, GpuState& state) {
 }
 
 }  // namespace
+
+bool NodeSample::is_complete() const {
+  const auto answers = [](const GpuState& state) { return state.sample.has_value(); };
+  return is_open && never_seen == 0 && std::ranges::all_of(gpus, answers);
+}
 
 GpuProbe::GpuProbe(GpuLibrary& library, ProcessOwners& owners, const kube::Clock& clock, const kube::Log& log,
                    NowTicks now_ticks)
@@ -55,6 +75,8 @@ void GpuProbe::LookOnce() {
   LookAtGpus(*look);
   LookAtProcesses(*look);
   FinishLook(*look);
+  look->is_open = is_open_;
+  look->never_seen = never_seen_;
   std::lock_guard lock(mutex_);
   newest_ = std::move(look);
 }
@@ -65,7 +87,8 @@ std::shared_ptr<const NodeSample> GpuProbe::newest() const {
 }
 
 bool GpuProbe::MissesSomething() const {
-  return !is_open_ || std::any_of(gpus_.begin(), gpus_.end(), [](const Tracked& one) { return !one.place; });
+  return !is_open_ || never_seen_ > 0 ||
+         std::any_of(gpus_.begin(), gpus_.end(), [](const Tracked& one) { return !one.place; });
 }
 
 void GpuProbe::OpenIfDue(kube::TimePoint now) {
@@ -84,16 +107,35 @@ void GpuProbe::OpenIfDue(kube::TimePoint now) {
 
 void GpuProbe::Match(const std::vector<Gpu>& found) {
   for (Tracked& one : gpus_) one.place.reset();
+  std::vector<std::size_t> unknown;
   for (std::size_t i = 0; i < found.size(); ++i) {
-    auto known =
-        std::find_if(gpus_.begin(), gpus_.end(), [&](const Tracked& one) { return one.gpu.uuid == found[i].uuid; });
-    if (known == gpus_.end()) known = gpus_.insert(known, Tracked{});
+    const auto known = std::ranges::find(gpus_, found[i].uuid, [](const Tracked& one) { return one.gpu.uuid; });
+    if (known == gpus_.end()) {
+      unknown.push_back(i);
+      continue;
+    }
     known->gpu = found[i];
     known->place = i;
   }
-  for (Tracked& one : gpus_) {
-    if (!one.place) Lose(one, "the driver does not list it any more");
+  for (const std::size_t i : unknown) {
+    Tracked& one = Replaced(found[i].index);
+    one.gpu = found[i];
+    one.place = i;
   }
+  std::size_t lost = 0;
+  for (Tracked& one : gpus_) {
+    if (one.place) continue;
+    ++lost;
+    Lose(one, "the driver does not list it any more");
+  }
+  never_seen_ = library_.left_out() - std::min(library_.left_out(), lost);
+}
+
+GpuProbe::Tracked& GpuProbe::Replaced(int index) {
+  for (Tracked& one : gpus_) {
+    if (!one.place && one.gpu.index == index) return one = Tracked{};
+  }
+  return gpus_.emplace_back();
 }
 
 // Says what is back, and plans the next try for what is not.
@@ -103,7 +145,7 @@ void GpuProbe::FinishLook(const NodeSample& look) {
     log_.Info("a GPU is back", {{"uuid", gpus_[i].gpu.uuid}});
   }
   if (is_open_ && (std::exchange(is_told_, false) || newest_ == nullptr)) {
-    log_.Info("the GPU driver works", {{"gpus", gpus_.size()}});
+    log_.Info("the GPU driver works", {{"gpus", gpus_.size()}, {"lost", never_seen_}});
   }
   if (!MissesSomething()) retry_.Reset();
   else if (retry_at_ <= look.at) retry_at_ = look.at + retry_.Next();
@@ -116,6 +158,7 @@ void GpuProbe::LookAtBus() {
     for (Tracked& one : gpus_) {
       if (one.place != xid.gpu || one.last_xid == xid.code) continue;  // A sick GPU repeats itself.
       one.last_xid = xid.code;
+      if (!IsOfApplication(xid.code)) one.fault_xid = xid.code;
       log_.Warn("the GPU driver reports an error", {{"uuid", one.gpu.uuid}, {"xid", xid.code}});
     }
   }
@@ -130,7 +173,7 @@ void GpuProbe::LookAtBus() {
 
 void GpuProbe::LookAtGpus(NodeSample& look) {
   for (Tracked& one : gpus_) {
-    GpuState& state = look.gpus.emplace_back(GpuState{.gpu = one.gpu});
+    GpuState& state = look.gpus.emplace_back(GpuState{.gpu = one.gpu, .fault_xid = one.fault_xid});
     if (!is_open_ || !one.place) continue;
     const kube::Result<GpuSample> sample = library_.Sample(*one.place);
     if (!sample) {

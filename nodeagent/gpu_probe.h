@@ -34,11 +34,18 @@ struct GpuState {
   std::size_t unmapped = 0;  // Processes of which it is not known whose they were: they ended during the look.
   std::optional<double> mean_utilization_percent = {};       // Of the last minute.
   std::optional<std::uint64_t> peak_memory_used_bytes = {};  // Of the last ten minutes.
+  // Of the last two minutes.
+  std::optional<std::uint32_t> peak_utilization_percent = {}, peak_memory_controller_percent = {};
+  std::optional<std::uint64_t> fault_xid = {};  // The last Xid since the agent began that no application causes.
 };
 
 struct NodeSample {
   kube::TimePoint at;
-  std::vector<GpuState> gpus = {};  // All that were seen so far.
+  std::vector<GpuState> gpus = {};  // All that were seen so far, but those in whose place there is another one now.
+  std::size_t never_seen = 0;       // GPUs that the driver counts, and that have been lost since the agent began.
+  bool is_open = false;             // The driver answers.
+
+  bool is_complete() const;  // It answers for all of them.
 };
 
 class GpuProbe {
@@ -59,12 +66,13 @@ class GpuProbe {
     std::optional<std::size_t> place = {};  // In what the library opened; none: lost.
     bool is_told = false;                   // In the log, that it is lost.
     PcieRates pcie = {};
-    std::optional<std::uint64_t> last_xid = {};
+    std::optional<std::uint64_t> last_xid = {}, fault_xid = {};
     SampleRing ring = {};
   };
 
   void OpenIfDue(kube::TimePoint now);
   void Match(const std::vector<Gpu>& found);
+  Tracked& Replaced(int index);  // The lost GPU that had this index, emptied, or a new one.
   void LookAtBus();
   void LookAtGpus(NodeSample& look);
   void LookAtProcesses(NodeSample& look);
@@ -81,6 +89,7 @@ class GpuProbe {
   const NowTicks now_ticks_;
 
   std::vector<Tracked> gpus_;
+  std::size_t never_seen_ = 0;
   bool is_open_ = false;
   bool is_told_ = false;  // In the log, that it is not open.
   kube::Backoff retry_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// grus-node-agent: looks at the GPUs of its node, names the pods of their processes, and serves both to Prometheus.
+// grus-node-agent: looks at the GPUs of its node, names the pods of their processes, serves both to Prometheus, and
+// tells on the node which GPUs it has and what is wrong with them.
 #include <malloc.h>
 
 #include <chrono>
@@ -12,12 +13,14 @@
 #include "clientlib/base/clock.h"
 #include "clientlib/base/log.h"
 #include "clientlib/client/connection.h"
+#include "clientlib/runtime/event_recorder.h"
 #include "clientlib/runtime/http_server.h"
 #include "clientlib/runtime/metrics.h"
 #include "clientlib/runtime/shutdown.h"
 #include "nodeagent/gpu_metrics.h"
 #include "nodeagent/gpu_probe.h"
 #include "nodeagent/node_pods.h"
+#include "nodeagent/node_writer.h"
 #include "nodeagent/nvml.h"
 #include "nodeagent/options.h"
 #include "nodeagent/process_owner.h"
@@ -29,6 +32,7 @@ using kube::HttpServer;
 using kube::Result;
 using kube::Status;
 
+constexpr char kEventSource[] = "ai.centauruscloud.io/grus-node-agent";
 constexpr kube::Duration kLongestLook = std::chrono::minutes(1);  // A driver may hang; a restart may cure that.
 
 kube::HttpReply Health(const GpuProbe& probe, const kube::Clock& clock, kube::TimePoint started) {
@@ -43,14 +47,18 @@ Status Run(const AgentOptions& options, const kube::Log& log, const std::stop_to
   Result<std::unique_ptr<kube::Connection>> connection =
       kube::Connect({.kubeconfig = options.kubeconfig, .user_agent = "grus-node-agent", .log = &log}, clock);
   if (!connection) return std::move(connection).error();
-  NodePods pods(*(*connection)->client, options.node_name, clock, log);
+  kube::Client& client = *(*connection)->client;
+  NodePods pods(client, options.node_name, clock, log);
   pods.Start();
 
   NvmlLibrary library;
   ProcessOwners owners(options.proc, pods);
   GpuProbe probe(library, owners, clock, log);
+  kube::EventRecorder events(client, clock, log, {kEventSource, options.node_name});
+  NodeWriter writer(client, probe, events, {options.node_name, options.alnair_annotations}, clock, log);
   kube::Registry metrics;
   kube::AddProcessMetrics(metrics);
+  writer.AddMetrics(metrics);
   AddGpuMetrics(metrics, probe, clock);
   if (options.alnair_names) AddAlnairMetrics(metrics, probe, clock, options.node_name);
 
@@ -65,6 +73,7 @@ Status Run(const AgentOptions& options, const kube::Log& log, const std::stop_to
   log.Info("starting", {{"node", options.node_name},
                         {"server", kube::Describe((*connection)->config)},
                         {"metrics_port", (*server)->port()}});
+  const kube::Thread writing = clock.Spawn([&](const std::stop_token& end) { writer.Run(end); });
   probe.Run(stop);
   return {};
 }

@@ -116,15 +116,20 @@ class NvmlLibrary::Session {
     std::vector<Gpu> gpus;
     for (unsigned i = 0; i < count; ++i) {
       Device device;
-      if (Call(handle_of, i, &device.handle) != nvml::kSuccess) continue;
-      if (Call(uuid_of, device.handle, text, nvml::kTextSize) != nvml::kSuccess) continue;
+      int found = Call(handle_of, i, &device.handle);
+      if (found == nvml::kSuccess) found = Call(uuid_of, device.handle, text, nvml::kTextSize);
+      if (found == nvml::kGpuIsLost) ++left_out_;
+      if (found != nvml::kSuccess) continue;
       Gpu& gpu = gpus.emplace_back(Gpu{.uuid = text, .index = static_cast<int>(i), .driver_version = driver});
       if (Call(model_of, device.handle, text, nvml::kTextSize) == nvml::kSuccess) gpu.model = text;
+      Describe(device.handle, gpu);
       devices_.push_back(device);
     }
     WatchXids();
     return gpus;
   }
+
+  std::size_t left_out() const { return left_out_; }
 
   Result<GpuSample> Sample(std::size_t gpu) {
     const nvml::Device device = devices_[gpu].handle;
@@ -220,6 +225,16 @@ class NvmlLibrary::Session {
         if (function != nullptr) list.push_back({function, *version == '\0'});
       }
     }
+  }
+
+  void Describe(nvml::Device device, Gpu& gpu) const {
+    unsigned generation = 0, lanes = 0, mig = 0, pending = 0;
+    const auto generation_of = Find<nvml::NumberFunction>({"nvmlDeviceGetMaxPcieLinkGeneration"});
+    if (Call(generation_of, device, &generation) == nvml::kSuccess) gpu.pcie_generation = generation;
+    const auto lanes_of = Find<nvml::NumberFunction>({"nvmlDeviceGetMaxPcieLinkWidth"});
+    if (Call(lanes_of, device, &lanes) == nvml::kSuccess) gpu.pcie_lanes = lanes;
+    const auto mig_of = Find<nvml::MigModeFunction>({"nvmlDeviceGetMigMode"});
+    gpu.is_divided = Call(mig_of, device, &mig, &pending) == nvml::kSuccess && mig != 0;
   }
 
   void WatchXids() {
@@ -336,6 +351,7 @@ class NvmlLibrary::Session {
   bool is_initialised_ = false;
   nvml::EventSet events_ = nullptr;  // Null: this driver has none.
   std::vector<Device> devices_;
+  std::size_t left_out_ = 0;
   std::vector<ProcessList> process_lists_;
 
   nvml::UtilizationFunction utilization_ = nullptr;
@@ -366,6 +382,7 @@ Result<std::vector<Gpu>> NvmlLibrary::Open() {
   return gpus;
 }
 
+std::size_t NvmlLibrary::left_out() const { return session_->left_out(); }
 Result<GpuSample> NvmlLibrary::Sample(std::size_t gpu) { return session_->Sample(gpu); }
 Result<PcieRates> NvmlLibrary::Pcie(std::size_t gpu) { return session_->Pcie(gpu); }
 Result<std::vector<GpuProcess>> NvmlLibrary::Processes(std::size_t gpu) { return session_->Processes(gpu); }

@@ -21,6 +21,7 @@ class NvmlLibrary final : public GpuLibrary {
   ~NvmlLibrary() override;
 
   kube::Result<std::vector<Gpu>> Open() override;
+  std::size_t left_out() const override;
   kube::Result<GpuSample> Sample(std::size_t gpu) override;
   kube::Result<PcieRates> Pcie(std::size_t gpu) override;
   kube::Result<std::vector<GpuProcess>> Processes(std::size_t gpu) override;

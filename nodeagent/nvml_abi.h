@@ -95,6 +95,7 @@ using UtilizationFunction = int (*)(Device, Utilization*);
 using MemoryV1Function = int (*)(Device, MemoryV1*);
 using MemoryV2Function = int (*)(Device, MemoryV2*);
 using NumberFunction = int (*)(Device, unsigned*);
+using MigModeFunction = int (*)(Device, unsigned*, unsigned*);  // Of now, and after the next reset.
 using PcieFunction = int (*)(Device, unsigned, unsigned*);
 using FieldsFunction = int (*)(Device, int, FieldValue*);
 using ProcessesFunction = int (*)(Device, unsigned*, void*);  // An array of ProcessInfo or ProcessInfoV1.

@@ -17,7 +17,8 @@ po::options_description Describe(AgentOptions& options) {
   po::options_description description(
       "grus-node-agent looks at the GPUs of one node once a second, finds the pods of the processes on them, and "
       "serves\n"
-      "both to Prometheus. It must run in the PID namespace of the node (hostPID).\n\n"
+      "both to Prometheus. It labels the node with what its GPUs are, and says in Events what is wrong with them.\n"
+      "It must run in the PID namespace of the node (hostPID).\n\n"
       "Usage: grus-node-agent --node-name NODE [options]\n\nOptions",
       100);
   auto add = description.add_options();
@@ -27,6 +28,9 @@ po::options_description Describe(AgentOptions& options) {
       "Address of /metrics and /healthz: host:port or :port.");
   add("alnair-names", po::value(&options.alnair_names)->value_name("BOOL")->implicit_value(true, "true"),
       "Also serve alnair_gpu_util and alnair_gpu_mem_util, as the original Alnair does (default: false).");
+  add("alnair-annotations", po::value(&options.alnair_annotations)->value_name("BOOL")->implicit_value(true, "true"),
+      "Also annotate the node with ai.centaurus.io/gpu-static and gpu-N, as the original Alnair does (default: "
+      "false).");
   add("proc", text(options.proc, "FOLDER")->default_value(options.proc), "Where the node's /proc is mounted.");
   add("kubeconfig", text(options.kubeconfig, "FILE"),
       "Kubeconfig file. If not set: the pod's service account when running in a cluster, else $KUBECONFIG, else "

@@ -11,7 +11,7 @@ namespace grus {
 struct AgentOptions {
   std::string node_name;
   std::string metrics_address = ":8080";
-  bool alnair_names = false;
+  bool alnair_names = false, alnair_annotations = false;
   std::string proc = "/proc";
   std::string kubeconfig;
 

@@ -68,6 +68,7 @@ dashboards.labels=x|at '/dashboards/labels'
 dashboards.folder=x|at '/dashboards': additional properties 'folder' not allowed
 metrics.enabled=false,dashboards.enabled=true|dashboards.enabled needs metrics.enabled
 nodeAgent.enabled=yes|at '/nodeAgent/enabled': got string, want boolean
+nodeAgent.alnairAnnotations=yes|at '/nodeAgent/alnairAnnotations': got string, want boolean
 nodeAgent.driver=535|at '/nodeAgent': additional properties 'driver' not allowed
 nodeAgent.runtimeClassName=NVIDIA|at '/nodeAgent/runtimeClassName'
 networkPolicy.enabled=on|at '/networkPolicy/enabled': got string, want boolean
@@ -114,12 +115,18 @@ check "for its namespaces, whatever their names" prints 'values: \["team-a","123
   --set admissionPolicy.enabled=true --set-json 'namespaces=["team-a", "123"]'
 check "no agent on the nodes when not asked for" fails prints '^kind: DaemonSet' render
 agent() { render --show-only templates/node-agent.yaml --set nodeAgent.enabled=true "$@" 2>/dev/null; }
-check "one with a role of its own when asked for" equals 'ServiceAccount ClusterRole ClusterRoleBinding DaemonSet' \
+check "one with a role of its own when asked for" equals \
+  'ServiceAccount ClusterRole ClusterRoleBinding Role RoleBinding DaemonSet ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding' \
   eval "agent | sed -n 's/^kind: //p' | paste -sd' '"
+check "where the API server has no such policies it gets no right to write" equals \
+  'ServiceAccount ClusterRole ClusterRoleBinding DaemonSet' eval "agent --kube-version 1.29.9 | sed -n 's/^kind: //p' | paste -sd' '"
+check "not even to read nodes" fails prints 'resources: \[nodes' agent --kube-version 1.29.9
+check "annotations of the original by their switch" prints '^ *- --alnair-annotations$' agent --set nodeAgent.alnairAnnotations=true
+check "and only by it" fails prints alnair agent
 check "a PodMonitor for it" prints '^kind: PodMonitor' agent --set nodeAgent.podMonitor.enabled=true
 check "and a NetworkPolicy" prints '^kind: NetworkPolicy' agent --set networkPolicy.enabled=true
 names() { agent "$@" | sed -n 's/^ *app.kubernetes.io\/name: //p' | sort | uniq -c | sed 's/^ *//'; }
-check "no selector of the manager's finds it" equals '10 grus-node-agent' \
+check "no selector of the manager's finds it" equals '14 grus-node-agent' \
   names --set nodeAgent.podMonitor.enabled=true,networkPolicy.enabled=true
 check "its network reaches what the values add" prints 'port: 5353' \
   agent --set networkPolicy.enabled=true --values "$chart/values-openshift.yaml"

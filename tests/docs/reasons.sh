@@ -56,10 +56,11 @@ reasons_of_code() { # By the headings of the page.
       names_of 'EnumNames(GpuQueueReason)' crds/types/gpu_queue.cc
       reasons_in controllers/allocator/*.{h,cc}
       ;;
+    Node) reasons_in nodeagent/*.{h,cc} ;;
     NodePool) names_of 'EnumNames(NodePoolReason)' crds/types/node_pool.cc ;;
   esac | sort -u | grep .
 }
-readonly reason_headings=('Every kind' ElasticHorovodJob 'Changes of size' PodGroup TrialJob Trials WorkloadProfile GpuQueue NodePool)
+readonly reason_headings=('Every kind' ElasticHorovodJob 'Changes of size' PodGroup TrialJob Trials WorkloadProfile GpuQueue NodePool Node)
 
 # reasons_of_page HEADING < PAGE: the first cells of the rows below it.
 reasons_of_page() {

@@ -84,6 +84,15 @@ class AgentRun {
     }
     return false;
   }
+  // The node as it is once it holds `text`; empty if that does not come in time.
+  std::string AwaitNode(const std::string& text) {
+    const kube::TimePoint until = clock_.Now() + std::chrono::seconds(30);
+    while (clock_.Now() < until && !Get("/healthz").empty()) {
+      const std::string node = kube::ToText(*server_.Get("nodes", {"", "node-1"}));
+      if (node.find(text) != std::string::npos) return node;
+    }
+    return "";
+  }
   kit::ChildProcess& process() { return *process_; }
 
  private:

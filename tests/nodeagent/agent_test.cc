@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/kit/objects.h"
 #include "tests/nodeagent/agent_run.h"
 
 namespace grus {
@@ -30,6 +31,18 @@ TEST(NodeAgent, ShowsTheProcessesOfPodsOverHttp) {
                               "nodeName=\"node-1\"} 40\n"));
   EXPECT_THAT(text, HasSubstr("\nprocess_resident_memory_bytes "));
   EXPECT_EQ(agent.Get("/healthz"), "ok\n");
+}
+
+TEST(NodeAgent, LabelsItsNodeAndAnnotatesItByItsSwitch) {
+  AgentRun agent;
+  ASSERT_TRUE(agent.server().Create("nodes", kit::MakeNode("node-1", 1)).ok());
+  agent.Play("driver version=580.95.05\ngpu uuid=GPU-a model=H100 used=0 total=85899345920 pciegen=5 pcielanes=16\n");
+  ASSERT_TRUE(agent.Start({"--alnair-annotations"})) << agent.process().output();
+
+  const std::string node = agent.AwaitNode("nvidia.com/gpu.product");
+  EXPECT_THAT(node, HasSubstr("\"nvidia.com/gpu.product\":\"H100\""));
+  EXPECT_THAT(node, HasSubstr("ai.centaurus.io/gpu-static"));
+  EXPECT_THAT(agent.Get("/metrics"), HasSubstr("\ngrus_node_gpu_problems{reason=\"GpuSick\"} 0\n"));
 }
 
 TEST(NodeAgent, EndsWithItsSignal) {

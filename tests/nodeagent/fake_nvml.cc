@@ -8,6 +8,7 @@
 //   driver version=580.95.05 init=0 error=0      init: what nvmlInit() returns; error: what everything else returns
 //   now us=1000                                  NVML's time; the system's if it is not there
 //   gpu uuid=GPU-1 model=H100 util=37 memutil=12 used=1024 total=4096 power=250000 pcierx=10 pcietx=20 nvrx=1 nvtx=2
+//   ... pciegen=5 pcielanes=16 mig=1
 //   ... error=15 listed=1 basic=999             lost; lost, but still in the list; what the question for memory returns
 //   process gpu=0 pid=12 memory=1024 sm=5 mem=3 use=compute      use: compute, graphics or mps
 //   xid gpu=0 code=79 id=1                       is reported once for each id
@@ -203,6 +204,12 @@ int nvmlDeviceGetMemoryInfo(Device device, MemoryV1* memory) {
   return Get(device, "total", &memory->total);
 }
 int nvmlDeviceGetPowerUsage(Device device, unsigned* milliwatts) { return Get(device, "power", milliwatts); }
+int nvmlDeviceGetMaxPcieLinkGeneration(Device device, unsigned* value) { return Get(device, "pciegen", value); }
+int nvmlDeviceGetMaxPcieLinkWidth(Device device, unsigned* value) { return Get(device, "pcielanes", value); }
+int nvmlDeviceGetMigMode(Device device, unsigned* now, unsigned* pending) {
+  *pending = 0;
+  return Get(device, "mig", now);
+}
 int nvmlDeviceGetPcieThroughput(Device device, unsigned counter, unsigned* kilobytes) {
   return Get(device, counter == kPcieReceive ? "pcierx" : "pcietx", kilobytes);
 }

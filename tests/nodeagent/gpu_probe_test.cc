@@ -160,6 +160,59 @@ TEST_F(GpuProbeTest, AnXidStaysWithItsGpuAndIsSaidOnce) {
   EXPECT_EQ(CountIn(logged, "\n"), 1) << logged;
 }
 
+TEST_F(GpuProbeTest, AnXidThatNoApplicationCausesIsKept) {
+  Look(Gpu("GPU-a"));
+  Look(Gpu("GPU-a") + "xid gpu=0 code=31 id=f1\n");
+  EXPECT_EQ(Gpus()[0].fault_xid, std::nullopt);
+  Look(Gpu("GPU-a") + "xid gpu=0 code=48 id=f2\n");
+  Look(Gpu("GPU-a") + "xid gpu=0 code=13 id=f3\n");
+  EXPECT_EQ(Gpus()[0].fault_xid, 48u);
+  EXPECT_EQ(Gpus()[0].sample->last_xid, 13u);
+  Look(Gpu("GPU-a", "error=15"), 10);
+  EXPECT_EQ(Gpus()[0].fault_xid, 48u) << "it is lost, too";
+}
+
+TEST_F(GpuProbeTest, ALookIsCompleteWhenTheDriverAnswersForAllGpus) {
+  Look(Gpu("GPU-a") + Gpu("GPU-b", "error=15"));
+  EXPECT_FALSE(probe_.newest()->is_complete());
+  EXPECT_EQ(probe_.newest()->never_seen, 1u);
+  Look(Gpu("GPU-a") + Gpu("GPU-b"), 300);
+  EXPECT_TRUE(probe_.newest()->is_complete()) << "it is asked for again";
+  EXPECT_EQ(probe_.newest()->never_seen, 0u);
+
+  Look(Gpu("GPU-a") + Gpu("GPU-b", "error=15"), 900);
+  EXPECT_FALSE(probe_.newest()->is_complete());
+  EXPECT_EQ(probe_.newest()->never_seen, 0u) << "it was seen";
+  Look(Gpu("GPU-a") + Gpu("GPU-b"), 300);
+  Look("driver error=9\n" + Gpu("GPU-a"), 10);
+  EXPECT_FALSE(probe_.newest()->is_open);
+  EXPECT_FALSE(probe_.newest()->is_complete());
+}
+
+TEST_F(GpuProbeTest, AGpuInThePlaceOfALostOneHasReplacedIt) {
+  Look(Gpu("GPU-a") + Gpu("GPU-b"));
+  Look(Gpu("GPU-a") + Gpu("GPU-b", "error=15"), 10);
+
+  Look(Gpu("GPU-a") + Gpu("GPU-c"), 300);
+
+  ASSERT_THAT(Gpus(), SizeIs(2));
+  EXPECT_EQ(Gpus()[1].gpu.uuid, "GPU-c");
+  EXPECT_TRUE(Gpus()[1].sample);
+  EXPECT_TRUE(probe_.newest()->is_complete());
+}
+
+TEST_F(GpuProbeTest, AKnownGpuThatMovesUpReplacesNone) {
+  Look(Gpu("GPU-a") + Gpu("GPU-b"));
+  Look(Gpu("GPU-a", "error=15") + Gpu("GPU-b"), 10);
+
+  Look(Gpu("GPU-b"), 300);
+
+  ASSERT_THAT(Gpus(), SizeIs(2)) << "GPU-a is lost";
+  EXPECT_FALSE(Gpus()[0].sample);
+  EXPECT_EQ(Gpus()[1].gpu.index, 0);
+  EXPECT_FALSE(probe_.newest()->is_complete());
+}
+
 TEST_F(GpuProbeTest, MeansAndPeaksAreOfTheLastMinutes) {
   Look("gpu uuid=GPU-a util=100 memutil=0 memutil=0 used=3000 total=4096\n");
   Look("gpu uuid=GPU-a util=0 memutil=0 used=1000 total=4096\n");
@@ -169,8 +222,11 @@ TEST_F(GpuProbeTest, MeansAndPeaksAreOfTheLastMinutes) {
   Look("gpu uuid=GPU-a util=0 memutil=0 used=1000 total=4096\n", 60);
   EXPECT_EQ(Gpus()[0].mean_utilization_percent, 0);
   EXPECT_EQ(Gpus()[0].peak_memory_used_bytes, 3000u);
+  EXPECT_EQ(Gpus()[0].peak_utilization_percent, 100u);
+  EXPECT_EQ(Gpus()[0].peak_memory_controller_percent, 0u);
   Look("gpu uuid=GPU-a util=0 memutil=0 used=1000 total=4096\n", 600);
   EXPECT_EQ(Gpus()[0].peak_memory_used_bytes, 1000u);
+  EXPECT_EQ(Gpus()[0].peak_utilization_percent, 0u);
 }
 
 TEST_F(GpuProbeTest, TheShareOfAProcessThatIsNewIsLeftOut) {

@@ -99,6 +99,7 @@ class RacingLibrary final : public GpuLibrary {
   explicit RacingLibrary(const std::string& file) : library_(file) {}
 
   kube::Result<std::vector<Gpu>> Open() override { return library_.Open(); }
+  std::size_t left_out() const override { return library_.left_out(); }
   kube::Result<GpuSample> Sample(std::size_t gpu) override { return library_.Sample(gpu); }
   kube::Result<PcieRates> Pcie(std::size_t gpu) override { return library_.Pcie(gpu); }
   std::vector<Xid> NewXids() override { return library_.NewXids(); }

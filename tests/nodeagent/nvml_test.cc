@@ -50,6 +50,25 @@ TEST_F(NvmlTest, ListsGpusWithModelAndDriver) {
               ElementsAre(Gpu{"GPU-a", 0, "H100", "580.95.05"}, Gpu{"GPU-b", 1, "", "580.95.05"}));
 }
 
+TEST_F(NvmlTest, AGpuSaysWhatItsBusCanDoAndWhetherItIsDivided) {
+  const std::vector<Gpu> gpus = Open("gpu uuid=GPU-a pciegen=5 pcielanes=16 mig=1\ngpu uuid=GPU-b mig=0\n");
+
+  ASSERT_THAT(gpus, SizeIs(2));
+  EXPECT_EQ(gpus[0].pcie_generation, 5u);
+  EXPECT_EQ(gpus[0].pcie_lanes, 16u);
+  EXPECT_TRUE(gpus[0].is_divided);
+  EXPECT_EQ(gpus[1].pcie_generation, std::nullopt);
+  EXPECT_EQ(gpus[1].pcie_lanes, std::nullopt);
+  EXPECT_FALSE(gpus[1].is_divided);
+}
+
+TEST_F(NvmlTest, LostGpusThatTheDriverStillCountsAreCounted) {
+  EXPECT_THAT(Open("gpu uuid=GPU-a\ngpu uuid=GPU-b error=15\ngpu uuid=GPU-c error=15\n"), SizeIs(1));
+  EXPECT_EQ(library_.left_out(), 2u);
+  EXPECT_THAT(Open("gpu uuid=GPU-a\ngpu uuid=GPU-b\n"), SizeIs(2));
+  EXPECT_EQ(library_.left_out(), 0u);
+}
+
 TEST_F(NvmlTest, ASampleHasTheNumbersInTheirUnits) {
   Open(std::string(kDriver) + kGpu);
 

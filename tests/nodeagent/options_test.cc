@@ -24,11 +24,13 @@ TEST(AgentOptions, ANodeNameIsEnough) {
   EXPECT_EQ(options->metrics_address, ":8080");
   EXPECT_EQ(options->proc, "/proc");
   EXPECT_FALSE(options->alnair_names);
+  EXPECT_FALSE(options->alnair_annotations);
 }
 
 TEST(AgentOptions, ASwitchMayBeSaidAsComponentsOfKubernetesSayIt) {
   EXPECT_TRUE(Parse({"--node-name=a", "--alnair-names"})->alnair_names);
   EXPECT_FALSE(Parse({"--node-name=a", "--alnair-names=false"})->alnair_names);
+  EXPECT_TRUE(Parse({"--node-name=a", "--alnair-annotations"})->alnair_annotations);
 }
 
 TEST(AgentOptions, AWrongValueNamesTheOptionTheValueAndWhatIsAllowed) {
@@ -54,7 +56,8 @@ TEST(AgentOptions, AWrongValueNamesTheOptionTheValueAndWhatIsAllowed) {
 
 TEST(AgentOptions, HelpNamesEachOption) {
   const std::string text = Parse({"--help"})->text_to_print;
-  for (const char* name : {"--node-name", "--metrics-bind-address", "--alnair-names", "--proc", "--kubeconfig"}) {
+  for (const char* name :
+       {"--node-name", "--metrics-bind-address", "--alnair-names", "--alnair-annotations", "--proc", "--kubeconfig"}) {
     EXPECT_THAT(text, HasSubstr(name));
   }
 }
