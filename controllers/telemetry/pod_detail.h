@@ -24,10 +24,10 @@ struct GpuProcessId {
 
 // Of one pod, over the window of the queries.
 struct PodDetail {
-  std::map<GpuProcessId, double> utilization, memory_utilization;  // Percent, the highest.
-  std::map<std::int32_t, double> gpu_memory;                       // Bytes, the most, by GPU.
-  std::optional<double> sent;                                      // Bytes/s to the network.
-  std::optional<double> writing;                                   // Seconds of writing to disks, a second.
+  std::map<GpuProcessId, double> utilization = {}, memory_utilization = {};  // Percent, the highest.
+  std::map<std::int32_t, double> gpu_memory = {};                            // Bytes, the most, by GPU.
+  std::optional<double> sent = {};                                           // Bytes/s to the network.
+  std::optional<double> writing = {};                                        // Seconds of writing to disks, a second.
 };
 
 using DetailByPod = std::unordered_map<kube::ObjectKey, PodDetail>;
