@@ -96,8 +96,9 @@ TEST_F(AlnairAnnotationsTest, SayWhatAPodUsedAtMostOnThePodAndOnItsController) {
                                                  Pair("alnair.centaurusinfra.io/gpu_util", "{'gpu_0_4711': 60}"),
                                                  Pair("alnair.centaurusinfra.io/max_cpu_util", "350.0")));
   EXPECT_THAT(On(kJobs, "train"),
-              UnorderedElementsAre(Pair(api::kAlnairOfAnnotation, UidOf(kJobs, "train")),
-                          Pair("ai.centaurus.io/train-0", "{'cpu_util': 350.0, 'n1-gpu-0_util': 97.0, 'node': 'n1'}")));
+              UnorderedElementsAre(
+                  Pair(api::kAlnairOfAnnotation, UidOf(kJobs, "train")),
+                  Pair("ai.centaurus.io/train-0", "{'cpu_util': 350.0, 'n1-gpu-0_util': 97.0, 'node': 'n1'}")));
   EXPECT_LE(queries_, 12);
 }
 
