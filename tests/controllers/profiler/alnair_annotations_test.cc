@@ -238,6 +238,21 @@ TEST_F(AlnairAnnotationsTest, AnOwnerThatIsAnotherOneNowIsLeftAlone) {
   EXPECT_EQ(tap_.Count("PATCH", "/apis/ai.centauruscloud.io"), 0);
 }
 
+TEST_F(AlnairAnnotationsTest, AnOwnerThatWasMadeAnewSinceItWasReadIsLeftAlone) {
+  StartLongAgo();
+  AddWorker("train-0", "train", MakeJob("train"));
+  Cores("train-0", 1);
+  Sweep();
+  ASSERT_EQ(On(kJobs, "train").size(), 2U);
+  ASSERT_TRUE(server_.Delete(kJobs, {"team-a", "train"}));
+  MakeJob("train");
+  rows_.clear();
+  Cores("train-0", 2);
+  Sweep();
+  EXPECT_EQ(tap_.Count("PATCH", "/apis/ai.centauruscloud.io"), 2);
+  EXPECT_THAT(On(kJobs, "train"), IsEmpty());
+}
+
 TEST_F(AlnairAnnotationsTest, APodThatIsGoneIsNotWritten) {
   StartLongAgo();
   AddWorker("train-0", "train", MakeJob("train"));
@@ -322,28 +337,40 @@ TEST_F(AlnairAnnotationsTest, AreAtMostFiveASecondAndTenWithTheWritesOfRuns) {
 }
 
 TEST_F(AlnairAnnotationsTest, AnOwnerHasThoseOfSomePodsOnly) {
-  UsageAnswer answer;
   const std::string uid = MakeJob("train");
-  AlnairAnnotations annotations(tapped_, pods_, source_, clock_, log_);
   StartLongAgo();
-  RunBook book;
-  for (int i = 0; i < 300; ++i) {
-    const std::string name = "train-" + std::to_string(i);
-    AddPod(name, "ElasticHorovodJob", "train", uid, 1);
-    answer.usage[{"team-a", name}].cpu_cores = 1;
-  }
-  const std::string long_name = "train-" + std::string(60, 'x');
-  AddPod(long_name, "ElasticHorovodJob", "train", uid, 1);
-  answer.usage[{"team-a", long_name}].cpu_cores = 1;
-  ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
-  for (const auto& pod : pods_.List<kube::Pod>()) book.See(*GpuPodOf(*pod, nullptr, {}));
-  for (int sweep = 0; sweep < 3; ++sweep) {
+  UsageAnswer answer;
+  const auto write = [&](int from, int to) {  // Another process; only these pods run.
+    AlnairAnnotations annotations(tapped_, pods_, source_, clock_, log_);
+    RunBook book;
+    for (int i = from; i < to; ++i) {
+      const std::string name = "train-" + std::to_string(i);
+      AddPod(name, "ElasticHorovodJob", "train", uid, 1);
+      answer.usage[{"team-a", name}].cpu_cores = 1;
+      ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
+      book.See(*GpuPodOf(*pods_.Get<kube::Pod>({"team-a", name}), nullptr, {}));
+    }
     annotations.Take(book.RunningPods({clock_.WallNow()}, 120), answer);
     annotations.WriteSome(1000, {});
-  }
+  };
+  write(0, 200);
+  EXPECT_EQ(On(kJobs, "train").size(), 200U + 1);
+  write(200, 300);
   EXPECT_EQ(On(kJobs, "train").size(), AlnairAnnotations::kMostPodsOfOwner + 1);
-  EXPECT_EQ(tap_.Count("PATCH", "/apis/"), 1);
-  EXPECT_EQ(On("pods", long_name).size(), 2U) << "the name is too long for an annotation of the owner";
+  write(300, 600);
+  EXPECT_EQ(On(kJobs, "train").size(), AlnairAnnotations::kMostPodsOfOwner + 1);
+  EXPECT_EQ(On("pods", "train-599").size(), 2U);
+}
+
+TEST_F(AlnairAnnotationsTest, ANameThatIsTooLongForAnAnnotationIsOnlyOnThePod) {
+  StartLongAgo();
+  const std::string name = "train-" + std::string(60, 'x');
+  AddWorker(name, "train", MakeJob("train"));
+  Cores(name, 1);
+  Sweep();
+  EXPECT_EQ(On("pods", name).size(), 2U);
+  EXPECT_THAT(On(kJobs, "train"), IsEmpty());
+  EXPECT_EQ(tap_.Count("PATCH", "/apis/"), 0);
 }
 
 class ElsewhereTest : public AlnairAnnotationsTest {
