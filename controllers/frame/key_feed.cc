@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "controllers/frame/alnair_news.h"
+
 namespace grus {
 
 void KeyFeed::Add(const kube::ObjectKey& key, News news, bool is_low) const {
@@ -17,6 +19,7 @@ void KeyFeed::AddAfter(const kube::ObjectKey& key, kube::Duration wait) const {
 
 void KeyFeed::AddChanged(const kube::ObjectKey& owner, const kube::Kind& kind, const kube::Change& change, News news,
                          bool is_low) const {
+  if (IsOnlyForAlnair(kind, change)) return;
   const bool is_echo =
       writes_ && change.after && writes_->IsOwnEcho(owner, kind, change.after->metadata.resource_version);
   Add(owner, is_echo ? std::min(news, echo_) : news, is_low);

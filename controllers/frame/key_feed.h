@@ -32,7 +32,8 @@ class KeyFeed {
   // `is_low`: other keys go first. For masses of changes, such as the first list.
   void Add(const kube::ObjectKey& key, News news = News::kNow, bool is_low = false) const;
   void AddAfter(const kube::ObjectKey& key, kube::Duration wait) const;
-  // `change`: of `owner` itself, or of a child that its passes write; own writes count as `echo`.
+  // `change`: of `owner` itself, or of a child that its passes write; own writes count as `echo`, and
+  // annotations for Alnair's tools as nothing.
   void AddChanged(const kube::ObjectKey& owner, const kube::Kind& kind, const kube::Change& change,
                   News news = News::kNow, bool is_low = false) const;
   // Adds the keys of the changed objects themselves.

@@ -144,8 +144,9 @@ struct UsageController {
   UsageController(const Shared& with, ProfileStore& store, kube::Registry& metrics)
       : prometheus(with.clock, {with.options.usage_prometheus}),
         watch(with.client, {*with.jobs, with.pods, with.nodes, *with.profiles}, store, prometheus,
-              {with.options.usage_prometheus, with.options.usage_selector, with.options.namespaces}, with.clock,
-              with.log) {
+              {with.options.usage_prometheus, with.options.usage_selector, with.options.namespaces,
+               with.options.owner_kinds, with.options.alnair_annotations},
+              with.clock, with.log) {
     watch.FeedQueue(with.Run(watch, "usage", 2));
     AddUsageMetrics(metrics, watch);
   }

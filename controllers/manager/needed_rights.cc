@@ -146,6 +146,15 @@ std::vector<Right> NeededRights(const Options& options) {
     for (const std::string& ns : NamespacesOf(Where::kManaged, options)) {
       add({"get", "apps", "replicasets", ns, "", "whose pods use GPUs"});
       add({"get", "scheduling.x-k8s.io", "podgroups", ns, "", "whose pods use GPUs"});
+      for (const OwnerKind& kind : options.owner_kinds) {
+        add({"get", kind.group, kind.resource, ns, "", "whose pods use GPUs"});
+        if (options.alnair_annotations) add({"patch", kind.group, kind.resource, ns, "", "Alnair's annotations"});
+      }
+      if (!options.alnair_annotations) continue;
+      add({"patch", "", "pods", ns, "", "Alnair's annotations"});
+      add({"patch", kGrus, "elastichorovodjobs", ns, "", "Alnair's annotations"});
+      add({"get", "batch", "jobs", ns, "", "Alnair's annotations"});
+      add({"patch", "batch", "jobs", ns, "", "Alnair's annotations"});
     }
   }
   if (options.ssh_network_policies && options.Runs("elastic")) {

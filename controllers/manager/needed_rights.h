@@ -23,6 +23,7 @@ struct Right {
   std::string Text() const;  // "patch pods/status", "get leases.coordination.k8s.io/grus in grus-system".
 };
 
+// They name kinds as `options` does, which must outlive them.
 std::vector<Right> NeededRights(const Options& options);
 
 // Those of `rights` that the client's account does not have, in their order: one SelfSubjectAccessReview each, which

@@ -35,6 +35,14 @@ std::vector<std::string> SplitList(const std::string& text) {
   return items;
 }
 
+// "rayclusters.ray.io"; of the core group, "replicationcontrollers".
+std::optional<OwnerKind> ParseOwnerKind(const std::string& text) {
+  const auto is_fine = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.'; };
+  if (text.front() == '.' || text.back() == '.' || !std::all_of(text.begin(), text.end(), is_fine)) return std::nullopt;
+  const std::size_t dot = std::min(text.find('.'), text.size());
+  return OwnerKind{text.substr(std::min(dot + 1, text.size())), text.substr(0, dot)};
+}
+
 Error Bad(const std::string& option, const std::string& value, const std::string& allowed) {
   return Error(ErrorCode::kInvalidArgument, "--" + option + " \"" + value + "\": expected " + allowed);
 }
@@ -48,7 +56,7 @@ std::optional<std::size_t> IndexIn(std::span<const std::string_view> names, std:
 // Values that are checked before they become options.
 struct Texts {
   std::string controllers = "elastic,gang,trial,queues,profiler", namespaces, level = "info", format = "text",
-              nominations = "auto", profiles = "namespace", prometheus, scheduler_leases = "kube-system";
+              nominations = "auto", profiles = "namespace", prometheus, scheduler_leases = "kube-system", owner_kinds;
 };
 
 po::options_description Describe(Options& options, Texts& texts) {
@@ -118,6 +126,13 @@ po::options_description Describe(Options& options, Texts& texts) {
       "Which of its series to believe, as job=~\"dcgm-exporter|kubelet\" (default: all). Set it where that Prometheus "
       "also "
       "scrapes pods of users, who may state any numbers.");
+  add("owner-kinds", text(texts.owner_kinds, "LIST"),
+      "Kinds of others whose own controllers are the jobs that use GPUs, separated by commas, as "
+      "rayclusters.ray.io,jobsets.jobset.x-k8s.io: RESOURCE.GROUP (default: none but ReplicaSets, Jobs and PodGroups). "
+      "With --alnair-annotations these are annotated, too.");
+  add("alnair-annotations", po::value(&options.alnair_annotations)->value_name("BOOL")->implicit_value(true, "true"),
+      "Write what pods with GPUs used at most into the annotations of the original Alnair, on the pods, and on the "
+      "ElasticHorovodJobs, Jobs and --owner-kinds that control them; it needs --usage-prometheus (default: false).");
   add("log-level", preset(texts.level, "LEVEL"), "debug, info, warn or error.");
   add("log-format", preset(texts.format, "FORMAT"), "text or json.");
   add("check", po::bool_switch(&options.check),
@@ -172,6 +187,14 @@ kube::Status Check(const Texts& texts, Options& options) {
   }
   if (options.usage_selector.find_first_of("{}[]()") != std::string::npos) {
     return Bad("usage-selector", options.usage_selector, "matchers without braces, such as job=\"dcgm-exporter\"");
+  }
+  for (const std::string& text : SplitList(texts.owner_kinds)) {
+    const auto kind = ParseOwnerKind(text);
+    if (!kind) return Bad("owner-kinds", text, "RESOURCE.GROUP such as rayclusters.ray.io");
+    options.owner_kinds.push_back(*kind);
+  }
+  if (options.alnair_annotations && options.usage_prometheus.empty()) {
+    return Bad("alnair-annotations", "true", "--usage-prometheus beside it");
   }
   const auto level = IndexIn(kLevels, texts.level);
   if (!level) return Bad("log-level", texts.level, "debug, info, warn or error");

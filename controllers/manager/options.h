@@ -10,6 +10,7 @@
 #include "clientlib/base/result.h"
 #include "controllers/cluster/nominations.h"
 #include "controllers/policy/workload_fingerprint.h"
+#include "controllers/profiler/pod_owners.h"
 
 namespace grus {
 
@@ -32,6 +33,8 @@ struct Options {
   ProfileTrust profile_trust = ProfileTrust::kNamespace;
   std::vector<std::string> prometheus_servers;
   std::string usage_prometheus, usage_selector;  // No URL: what jobs use is not recorded.
+  std::vector<OwnerKind> owner_kinds;
+  bool alnair_annotations = false;
   bool RecordsUsage() const { return Runs("profiler") && Runs("elastic") && !usage_prometheus.empty(); }
   int profile_days = 180;     // 0: profiles are kept for ever.
   int reconcile_threads = 8;  // They mostly wait for the API server.

@@ -7,6 +7,7 @@
 
 #include "clientlib/model/core_v1.h"
 #include "controllers/cluster/owners.h"
+#include "controllers/frame/alnair_news.h"
 #include "controllers/frame/planned_event.h"
 #include "controllers/measure/measured_work.h"
 #include "controllers/measure/reading.h"
@@ -76,6 +77,7 @@ void RunningJobs::FeedQueue(kube::WorkQueue& queue) {
       return job && IsProfiled(static_cast<const ElasticHorovodJob&>(*job));
     };
     if (!has_profile(change.before) && !has_profile(change.after)) return;
+    if (IsOnlyForAlnair(KindOf<ElasticHorovodJob>(), change)) return;
     const kube::ObjectMeta& job = change.Any().metadata;
     if (is_initial) memory_.With(job, [](Memory& memory) { memory.ran_before = true; });
     feed_.Add(job.Key(), News::kNow, true);

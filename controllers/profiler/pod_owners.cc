@@ -2,6 +2,7 @@
 #include "controllers/profiler/pod_owners.h"
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <string>
 #include <string_view>
@@ -17,15 +18,9 @@ namespace {
 using kube::ErrorCode;
 using kube::Json;
 
-// Kinds that others make, where they are, and how their objects are listed.
-struct Between {
-  std::string_view kind, path, plural;
-};
-constexpr Between kBetween[] = {
-    {"ReplicaSet", "/apis/apps/v1", "replicasets"},
-    {"Job", "/apis/batch/v1", "jobs"},
-    {"PodGroup", "/apis/scheduling.x-k8s.io/v1alpha1", "podgroups"},
-};
+// Kinds that may stand between pods and their job.
+const OwnerKind kBetween[] = {{"apps", "replicasets"}, {"batch", "jobs"}, {"scheduling.x-k8s.io", "podgroups"}};
+constexpr char kPodGroups[] = "scheduling.x-k8s.io/v1alpha1";
 constexpr int kMostLevels = 4;
 constexpr std::size_t kLongestWord = 63;
 constexpr char kUnknownUid[] = "podgroup-";  // And the name: until the group was read.
@@ -50,13 +45,37 @@ std::string TextAt(const Json& object, std::string_view name) {
   return found != nullptr && found->AsString() != nullptr ? *found->AsString() : std::string();
 }
 
-std::optional<JobRef> ControllerIn(const Json& object, const std::string& ns) {
+std::string_view GroupOf(std::string_view api_version) {
+  const std::size_t slash = api_version.find('/');
+  return slash == std::string_view::npos ? std::string_view() : api_version.substr(0, slash);
+}
+
+// As Kubernetes guesses the resource of a kind, where nobody says another.
+std::string PluralOf(std::string_view kind) {
+  std::string word(kind);
+  std::ranges::transform(word, word.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  if (word.ends_with('s') || word.ends_with('x') || word.ends_with("ch") || word.ends_with("sh")) return word + "es";
+  if (word.ends_with('y')) return word.substr(0, word.size() - 1) + "ies";
+  return word + "s";
+}
+
+// Empty: it is of no kind that is read.
+std::string PathOf(const PodOwner& owner, std::span<const OwnerKind> kinds) {
+  const OwnerKind* kind = KindIn(kBetween, owner.api_version, owner.ref.kind);
+  if (kind == nullptr) kind = KindIn(kinds, owner.api_version, owner.ref.kind);
+  if (kind == nullptr || !IsPlain(VersionOf(owner.api_version))) return {};
+  return (kind->group.empty() ? "/api/" : "/apis/") + owner.api_version + "/namespaces/" + owner.ref.key.ns + "/" +
+         kind->resource + "/" + owner.ref.key.name;
+}
+
+std::optional<PodOwner> ControllerIn(const Json& object, const std::string& ns) {
   const Json* owners = object.At({"metadata", "ownerReferences"});
   if (owners == nullptr || owners->AsArray() == nullptr) return std::nullopt;
   for (const Json& owner : *owners->AsArray()) {
     const Json* is_controller = owner.Find("controller");
     if (is_controller == nullptr || is_controller->AsBool() == nullptr || !*is_controller->AsBool()) continue;
-    return JobRef{TextAt(owner, "kind"), {ns, TextAt(owner, "name")}, TextAt(owner, "uid")};
+    return PodOwner{{TextAt(owner, "kind"), {ns, TextAt(owner, "name")}, TextAt(owner, "uid")},
+                    TextAt(owner, "apiVersion")};
   }
   return std::nullopt;
 }
@@ -95,15 +114,25 @@ std::int32_t GpusOf(const kube::Pod& pod, const kube::Node* node) {
   return static_cast<std::int32_t>(std::clamp<std::int64_t>(gpus, 0, kMostGpus));
 }
 
-JobRef OwnerRefOf(const kube::Pod& pod) {
+const OwnerKind* KindIn(std::span<const OwnerKind> kinds, std::string_view api_version, std::string_view kind) {
+  const OwnerKind wanted{std::string(GroupOf(api_version)), PluralOf(kind)};
+  const auto at = std::ranges::find(kinds, wanted);
+  return at == kinds.end() ? nullptr : &*at;
+}
+
+std::string_view VersionOf(std::string_view api_version) {
+  return api_version.substr(api_version.find('/') + 1);  // All of it, if there is no slash.
+}
+
+PodOwner PodOwnerOf(const kube::Pod& pod) {
   const std::string& ns = pod.metadata.ns;
   const kube::OwnerReference* owner = pod.metadata.Controller();
   if (owner != nullptr && IsPlain(owner->kind.str()) && IsPlain(owner->name.str()) && IsPlain(owner->uid.str())) {
-    return {owner->kind.str(), {ns, owner->name.str()}, owner->uid.str()};
+    return {{owner->kind.str(), {ns, owner->name.str()}, owner->uid.str()}, owner->api_version.str()};
   }
   const std::string group(GroupNameOf(api::PodGroup::ResourceKind(), pod.metadata));
-  if (owner == nullptr && !group.empty()) return {"PodGroup", {ns, group}, kUnknownUid + group};
-  return {"Pod", pod.metadata.Key(), pod.metadata.uid};
+  if (owner == nullptr && !group.empty()) return {{"PodGroup", {ns, group}, kUnknownUid + group}, kPodGroups};
+  return {{"Pod", pod.metadata.Key(), pod.metadata.uid}};
 }
 
 std::optional<GpuPod> GpuPodOf(const kube::Pod& pod, const kube::Node* node, kube::Time now) {
@@ -113,7 +142,7 @@ std::optional<GpuPod> GpuPodOf(const kube::Pod& pod, const kube::Node* node, kub
   if (gpus == 0) return std::nullopt;
   GpuPod seen{.key = pod.metadata.Key(),
               .uid = pod.metadata.uid,
-              .owner = std::make_shared<const JobRef>(OwnerRefOf(pod)),
+              .owner = std::make_shared<const JobRef>(PodOwnerOf(pod).ref),
               .gpus = gpus,
               .node = pod.spec.node_name.str(),
               .started = pod.status.start_time.value_or(now)};
@@ -126,12 +155,12 @@ std::optional<GpuPod> GpuPodOf(const kube::Pod& pod, const kube::Node* node, kub
   return seen;
 }
 
-kube::Result<JobRef> RootOf(kube::Client& client, JobRef owner, std::stop_token stop) {
+kube::Result<JobRef> RootOf(kube::Client& client, PodOwner owner, std::span<const OwnerKind> kinds,
+                            std::stop_token stop) {
+  JobRef& ref = owner.ref;
   for (int level = 0; level < kMostLevels; ++level) {
-    const auto between = std::ranges::find(kBetween, owner.kind, &Between::kind);
-    if (between == std::end(kBetween)) break;
-    const std::string path = std::string(between->path) + "/namespaces/" + owner.key.ns + "/" +
-                             std::string(between->plural) + "/" + owner.key.name;
+    const std::string path = PathOf(owner, kinds);
+    if (path.empty()) break;
     const kube::Result<std::string> body = client.GetRaw(path, stop);
     if (!body) {
       const ErrorCode code = body.error().code();
@@ -142,16 +171,16 @@ kube::Result<JobRef> RootOf(kube::Client& client, JobRef owner, std::stop_token 
     if (!object) return object.error();
     const Json* metadata = object->Find("metadata");
     if (metadata == nullptr) break;
-    if (owner.uid.starts_with(kUnknownUid)) owner.uid = TextAt(*metadata, "uid");
-    if (TextAt(*metadata, "uid") != owner.uid) break;  // Another one of that name.
-    std::optional<JobRef> above = ControllerIn(*object, owner.key.ns);
-    if (!above || above->kind == "CronJob") break;  // Each Job of a CronJob is a run.
-    if (!IsPlain(above->kind) || !IsPlain(above->key.name) || !IsPlain(above->uid)) break;
+    if (ref.uid.starts_with(kUnknownUid)) ref.uid = TextAt(*metadata, "uid");
+    if (TextAt(*metadata, "uid") != ref.uid) break;  // Another one of that name.
+    std::optional<PodOwner> above = ControllerIn(*object, ref.key.ns);
+    if (!above || above->ref.kind == "CronJob") break;  // Each Job of a CronJob is a run.
+    if (!IsPlain(above->ref.kind) || !IsPlain(above->ref.key.name) || !IsPlain(above->ref.uid)) break;
     owner = *std::move(above);
   }
-  owner.kind.resize(std::min(owner.kind.size(), kLongestWord));
-  owner.uid.resize(std::min(owner.uid.size(), kLongestWord));
-  return owner;
+  ref.kind.resize(std::min(ref.kind.size(), kLongestWord));
+  ref.uid.resize(std::min(ref.uid.size(), kLongestWord));
+  return ref;
 }
 
 }  // namespace grus

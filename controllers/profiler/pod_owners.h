@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <stop_token>
+#include <string>
 
 #include "clientlib/client/client.h"
 #include "clientlib/model/core_v1.h"
@@ -13,18 +15,36 @@
 
 namespace grus {
 
+// A kind of others, as an administrator lists it: "kubeflow.org", "pytorchjobs". The core group is "".
+struct OwnerKind {
+  std::string group = {}, resource = {};
+  friend bool operator==(const OwnerKind&, const OwnerKind&) = default;
+};
+
+// Of a pod, or of what controls it.
+struct PodOwner {
+  JobRef ref = {};
+  std::string api_version = {};  // "kubeflow.org/v1"; empty: the kind is no other's.
+};
+
+// Of `owner` in `kinds`; null: it is none of them. The resource is the plural of the kind, as Kubernetes forms it.
+const OwnerKind* KindIn(std::span<const OwnerKind> kinds, std::string_view api_version, std::string_view kind);
+// "v1" of "kubeflow.org/v1", and of "v1".
+std::string_view VersionOf(std::string_view api_version);
+
 // That its containers ask for, of any vendor; at most what its node has, since anyone may ask for more in a pod that
 // names its node itself. `node`: null if it is not known.
 std::int32_t GpusOf(const kube::Pod& pod, const kube::Node* node);
 
 // Its controller; without one, the PodGroup that it names, whose UID is then not known; else the pod itself.
-JobRef OwnerRefOf(const kube::Pod& pod);
+PodOwner PodOwnerOf(const kube::Pod& pod);
 
 // A pod that runs or has ended; nullopt: neither, or it has no GPUs. `now`: when it began, if it does not say so.
 std::optional<GpuPod> GpuPodOf(const kube::Pod& pod, const kube::Node* node, kube::Time now);
 
-// The job above `owner`: the Deployment of a ReplicaSet, the JobSet of a Job, not a CronJob. Reads the API server; what
-// may not be read or is gone has nothing above it.
-kube::Result<JobRef> RootOf(kube::Client& client, JobRef owner, std::stop_token stop);
+// The job above `owner`: the Deployment of a ReplicaSet, the JobSet of a Job, not a CronJob; of `kinds` too, their
+// controllers. Reads the API server; what may not be read or is gone has nothing above it.
+kube::Result<JobRef> RootOf(kube::Client& client, PodOwner owner, std::span<const OwnerKind> kinds,
+                            std::stop_token stop);
 
 }  // namespace grus

@@ -21,13 +21,10 @@ using kube::ObjectKey;
 
 // A run that is over and cannot be recorded is given up then.
 constexpr kube::Duration kGiveUp = std::chrono::minutes(15);
-// The newest sample may be this old when it is asked for.
-constexpr std::chrono::seconds kScrapeLag{15}, kShortest{60}, kLongest{600};
 constexpr int kSweepsToSeeAll = 3, kSweepsBetweenSearches = 60;
 // An ElasticHorovodJob says how it ended soon after its workers went.
 constexpr kube::Duration kLastWord = std::chrono::minutes(2);
 constexpr kube::Duration kLongestPause = std::chrono::minutes(64);
-constexpr kube::Duration kLongestSweep = std::chrono::minutes(1);  // But for the query that runs then.
 
 // What counts of a pod that was made by others: environment and volumes often name its rank, its peers or its run.
 Json TemplateOf(const Json& pod) {
@@ -73,11 +70,13 @@ UsageWatch::UsageWatch(kube::Client& client, UsageCaches caches, ProfileStore& s
     : client_(client),
       caches_(caches),
       store_(store),
-      prometheus_(prometheus),
       source_(std::move(source)),
       clock_(clock),
       log_(log),
-      characters_(prometheus, source_.url, source_.selector, clock, log) {}
+      questions_(prometheus, source_, clock, log),
+      characters_(prometheus, source_.url, source_.selector, clock, log) {
+  if (source_.writes_alnair_annotations) annotations_.emplace(client, caches.pods, source_, clock, log);
+}
 
 void UsageWatch::FeedQueue(kube::WorkQueue& queue) {
   feed_.Open(queue);
@@ -96,7 +95,8 @@ void UsageWatch::Begin() {
       }
     }
   }
-  next_sweep_ = clock_.Now() + kEvery;
+  began_ = clock_.Now();
+  next_sweep_ = began_ + kEvery;
   for (const auto& pod : caches_.pods.List<kube::Pod>()) See(pod);  // Later ones are noted already.
 }
 
@@ -133,16 +133,50 @@ kube::Result<Action> UsageWatch::Reconcile(const ObjectKey& key, std::stop_token
   Begin();
   if (clock_.Now() >= next_sweep_) {
     next_sweep_ = clock_.Now() + kEvery;
-    EndInterval(Ask(stop));
+    AskAll(stop);
     if (characters_.Choose(to_record_)) feed_.Add(Look(), News::kNow, true);
   }
-  for (int written = 0; !to_record_.empty() && !stop.stop_requested();) {
-    if (written == kRunsPerSecond) return Action::After(std::chrono::seconds(1));
+  if (WriteSome(stop)) return Action::After(std::chrono::seconds(1));
+  return Action::After(std::max(next_sweep_ - clock_.Now(), kube::Duration::zero()));
+}
+
+void UsageWatch::AskAll(std::stop_token stop) {
+  const auto wants = [this](const ObjectKey& key) {
+    const auto pod = caches_.pods.Get<kube::Pod>(key);
+    std::lock_guard lock(mutex_);
+    return pod && book_.Has(pod->metadata.uid);
+  };
+  const UsageAnswer answer = questions_.Ask(wants, std::move(stop));
+  EndInterval(answer.usage);
+  if (annotations_) AnnotateSoon(answer);
+}
+
+void UsageWatch::AnnotateSoon(const UsageAnswer& answer) {
+  const kube::Time now{clock_.WallNow()};
+  std::vector<RunBook::Running> running;
+  {
+    std::lock_guard lock(mutex_);
+    running = book_.RunningPods(now, std::chrono::duration<double>(answer.reach).count());
+  }
+  // Of the time before it began this process does not know which pods had whose names.
+  if (clock_.Now() - began_ < answer.reach) {
+    for (auto& [pod, is_alone] : running) is_alone = is_alone && now.value - pod.started.value >= answer.reach;
+  }
+  annotations_->Take(running, answer);
+}
+
+bool UsageWatch::WriteSome(std::stop_token stop) {
+  int left = kWritesPerSecond;
+  if (annotations_) {
+    left -= annotations_->WriteSome(to_record_.empty() ? kAnnotationsPerSecond : kAnnotationsBesideRuns, stop);
+  }
+  while (!to_record_.empty() && !stop.stop_requested()) {
+    if (left < kWritesOfRun) return true;
     const JobRun run = std::move(to_record_.front());
     to_record_.pop_front();
-    if (Record(run, stop)) ++written;
+    if (Record(run, stop)) left -= kWritesOfRun;
   }
-  return Action::After(std::max(next_sweep_ - clock_.Now(), kube::Duration::zero()));
+  return annotations_ && annotations_->has_more() && !stop.stop_requested();
 }
 
 void UsageWatch::EndInterval(const UsageByPod& usage) {
@@ -152,7 +186,8 @@ void UsageWatch::EndInterval(const UsageByPod& usage) {
   };
   const kube::TimePoint now = clock_.Now();
   const auto last = std::exchange(last_sweep_, now);
-  const double window = std::chrono::duration<double>(last ? now - *last : kube::Duration(kShortest)).count();
+  const double window =
+      std::chrono::duration<double>(last ? now - *last : kube::Duration(UsageQuestions::kShortest)).count();
   std::lock_guard lock(mutex_);
   const std::vector<JobRun> runs = book_.EndInterval(usage, {clock_.WallNow()}, window, gpus_of);
   running_.clear();
@@ -208,8 +243,7 @@ void UsageWatch::AddLostRuns() {
   for (const auto& profile : caches_.profiles.List<api::WorkloadProfile>()) {
     for (const api::WorkloadRun& run : profile->spec.runs) {
       const JobRef job = JobOfRun(run);
-      const bool is_ours = source_.namespaces.empty() || std::ranges::count(source_.namespaces, job.key.ns) > 0;
-      if (run.end || !is_ours || known.contains(job.Id())) continue;
+      if (run.end || !source_.Sees(job.key.ns) || known.contains(job.Id())) continue;
       JobRun lost{job, run};
       // Nobody saw it: no earlier than this.
       lost.run.end = kube::Time{run.start.value + std::chrono::seconds(run.gpu_seconds / std::max(run.gpus, 1))};
@@ -229,7 +263,7 @@ kube::Result<Action> UsageWatch::Resolve(const ObjectKey& owner, std::stop_token
     if (at == unresolved_.end()) return Action::AwaitChange();
     sample = at->second;
   }
-  const kube::Result<JobRef> root = RootOf(client_, *sample->pod.owner, stop);
+  const kube::Result<JobRef> root = RootOf(client_, PodOwnerOf(*sample->object), source_.owner_kinds, stop);
   if (!root) return root.error();
   std::optional<WorkloadIdentity> identity;
   {
@@ -259,42 +293,6 @@ WorkloadIdentity UsageWatch::IdentityFor(const JobRef& job, const kube::Pod& pod
   identity.workload.command.clear();
   identity.workload.args.clear();
   return identity;
-}
-
-UsageByPod UsageWatch::Ask(std::stop_token stop) {
-  const kube::TimePoint now = clock_.Now();
-  const auto window_of = [&](const std::string& name) {
-    const auto at = answered_.find(name);
-    if (at == answered_.end()) return kShortest.count();
-    const auto since = std::chrono::ceil<std::chrono::seconds>(now - at->second) + kScrapeLag;
-    return std::clamp<std::chrono::seconds>(since, kShortest, kLongest).count();
-  };
-  UsageByPod usage;
-  for (const UsageQuery& query : UsageQueries(window_of, source_.selector)) {
-    if (clock_.Now() - now > kLongestSweep) {  // So that what is known is still written in this pass.
-      if (failing_.insert("the rest").second) {
-        log_.Warn("what jobs use is not known", {{"of", "the rest"}, {"error", "Prometheus answers too slowly"}});
-      }
-      break;
-    }
-    UsageByPod part;  // An answer may turn out to be cut off.
-    const kube::Status asked = prometheus_.AskAll(
-        source_.url, query.text, [&](const QuerySample& sample) { AddRow(query, sample.labels, sample.value, part); },
-        stop);
-    if (!asked) {
-      if (!stop.stop_requested() && failing_.insert(query.name).second) {
-        log_.Warn("what jobs use is not known", {{"of", query.name}, {"error", asked.error().message()}});
-      }
-      continue;
-    }
-    failing_.erase(query.name);
-    answered_[query.name] = now;
-    for (const auto& [pod, used] : part) {
-      std::optional<double>& field = usage[pod].*query.field;
-      if (const auto& value = used.*query.field) field = std::max(field.value_or(0), *value);
-    }
-  }
-  return usage;
 }
 
 bool UsageWatch::IsWorthWriting(const JobRun& now, const Workload& known) const {
@@ -333,7 +331,7 @@ bool UsageWatch::Record(JobRun now, std::stop_token stop) {
   if (!now.run.character && now.is_over() && known->written) now.run.character = known->written->character;
   const bool is_empty = now.run.usage == api::ResourceUsage();  // No source told anything.
   if (is_empty || !IsWorthWriting(now, *known)) {
-    const bool may_be_told = is_empty && !failing_.empty() && ago <= kGiveUp;
+    const bool may_be_told = is_empty && questions_.is_failing() && ago <= kGiveUp;
     if (now.is_over() && !may_be_told) Forget(now.job);
     return false;
   }

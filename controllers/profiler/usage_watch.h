@@ -5,7 +5,7 @@
 // Jobs of any kind count that have pods with GPUs: a job is the controller of its pods; above a ReplicaSet or a Job,
 // the controller of that; a PodGroup, if its pods have no controller. What a pod used until it vanished counts. One
 // query at a time, each for all pods of the cluster. A run is written when a reader would notice the difference, and
-// when it is over, at most kRunsPerSecond of them. A source that is missing or fails leaves its numbers out, and one
+// when it is over, at most five a second. A source that is missing or fails leaves its numbers out, and one
 // line in the log. A restart of grus goes on with the runs that are recorded.
 //
 // Thread-safe. A pass blocks for the answers and the writes.
@@ -27,8 +27,10 @@
 #include "clientlib/runtime/controller.h"
 #include "controllers/frame/key_feed.h"
 #include "controllers/profile/profile_store.h"
+#include "controllers/profiler/alnair_annotations.h"
 #include "controllers/profiler/character_watch.h"
 #include "controllers/profiler/pod_owners.h"
+#include "controllers/profiler/usage_questions.h"
 #include "controllers/prometheus/prometheus.h"
 #include "controllers/telemetry/run_book.h"
 
@@ -47,16 +49,11 @@ struct JobNow {
   GpuInterval use = {};
 };
 
-struct UsageSource {
-  std::string url = {};                      // Of the Prometheus, which the client may ask.
-  std::string selector = {};                 // As in UsageQueries().
-  std::vector<std::string> namespaces = {};  // Those whose pods are seen; empty: all.
-};
-
 class UsageWatch final : public kube::Reconciler {
  public:
   static constexpr kube::Duration kEvery = std::chrono::minutes(1);
-  static constexpr int kRunsPerSecond = 5;  // Each is a write of a profile and one of its status.
+  // Each run is a write of a profile and one of its status. While both are due, Alnair's annotations get a part.
+  static constexpr int kWritesPerSecond = 10, kWritesOfRun = 2, kAnnotationsPerSecond = 5, kAnnotationsBesideRuns = 4;
 
   UsageWatch(kube::Client& client, UsageCaches caches, ProfileStore& store, Prometheus& prometheus, UsageSource source,
              const kube::Clock& clock, const kube::Log& log);
@@ -92,8 +89,12 @@ class UsageWatch final : public kube::Reconciler {
   void See(const std::shared_ptr<const kube::Pod>& pod);
   kube::Result<kube::Action> Resolve(const kube::ObjectKey& owner, std::stop_token stop);
   WorkloadIdentity IdentityFor(const JobRef& job, const kube::Pod& pod, std::stop_token stop);
-  UsageByPod Ask(std::stop_token stop);
+  // All that a sweep asks, and what follows for each job and pod.
+  void AskAll(std::stop_token stop);
+  // Some of what is due. False: nothing is left.
+  bool WriteSome(std::stop_token stop);
   void EndInterval(const UsageByPod& usage);
+  void AnnotateSoon(const UsageAnswer& answer);
   // What the cluster says of it, for a look at its character.
   std::optional<JobOnNodes> OnNodes(const JobRef& job);
   // Those that did not end, and whose jobs have no pods any more.
@@ -109,7 +110,6 @@ class UsageWatch final : public kube::Reconciler {
   kube::Client& client_;
   const UsageCaches caches_;
   ProfileStore& store_;
-  Prometheus& prometheus_;
   const UsageSource source_;
   const kube::Clock& clock_;
   const kube::Log& log_;
@@ -118,8 +118,9 @@ class UsageWatch final : public kube::Reconciler {
   kube::TimePoint next_sweep_{};
   std::optional<kube::TimePoint> last_sweep_;
   int sweeps_ = 0;
-  std::map<std::string, kube::TimePoint> answered_;  // By query.
-  std::set<std::string> failing_;                    // Queries.
+  UsageQuestions questions_;
+  std::optional<AlnairAnnotations> annotations_;  // Where they are wanted.
+  kube::TimePoint began_{};
   std::deque<JobRun> to_record_;
 
   CharacterWatch characters_;

@@ -207,6 +207,19 @@ std::vector<GpuPod> RunBook::PodsOf(const std::string& job_id) const {
   return pods;
 }
 
+std::vector<RunBook::Running> RunBook::RunningPods(Time now, double reach) const {
+  std::unordered_map<kube::ObjectKey, int> owners_of_name;
+  for (const auto& [uid, pod] : pods_) ++owners_of_name[pod.key];
+  for (const Past& past : past_) {
+    if (SecondsBetween(past.ended, now) <= reach) ++owners_of_name[past.pod];
+  }
+  std::vector<Running> running;
+  for (const auto& [uid, pod] : pods_) {
+    if (!pod.ended) running.push_back({pod, owners_of_name.at(pod.key) == 1});
+  }
+  return running;
+}
+
 bool RunBook::Forget(const std::string& job_id) {
   for (const auto& [uid, pod] : pods_) {
     if (RootOf(*pod.owner).Id() == job_id) return false;

@@ -82,6 +82,13 @@ class RunBook {
 
   // Those of the job that run.
   std::vector<GpuPod> PodsOf(const std::string& job_id) const;
+  bool Has(const std::string& pod_uid) const { return pods_.contains(pod_uid); }
+  // All that run. `reach`: how many seconds numbers by names of pods may lie back.
+  struct Running {
+    GpuPod pod;
+    bool is_alone = false;  // No other pod had its name in that time, as far as was seen.
+  };
+  std::vector<Running> RunningPods(kube::Time now, double reach) const;
   std::size_t pod_count() const { return pods_.size(); }
   std::size_t job_count() const { return jobs_.size(); }
 

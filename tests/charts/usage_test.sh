@@ -40,15 +40,27 @@ DCGM_FI_DEV_FB_USED{gpu="0",UUID="GPU-$1",device="nvidia0",modelName="NVIDIA A10
 DCGM_FI_DEV_MEM_COPY_UTIL{gpu="0",UUID="GPU-$1",device="nvidia0",modelName="NVIDIA A100",Hostname="n",namespace="team-a",pod="$1",container="worker"} 9223372036854775794
 container_cpu_usage_seconds_total{cpu="total",namespace="team-a",pod="$1",container="worker",id="/x"} $seconds
 container_cpu_usage_seconds_total{cpu="total",namespace="team-a",pod="$1",container="",id="/"} $seconds
+container_network_transmit_bytes_total{interface="eth0",namespace="team-a",pod="$1",container="",id="/"} $((${EPOCHREALTIME/./} * 2))
+container_fs_write_seconds_total{device="/dev/sda",namespace="team-a",pod="$1",container="worker",id="/x"} 0
 EOT
 }
-# playing LINE...: each is the arguments of play, again and again: counters go on.
+# play_process POD PERCENT PERCENT_OF_MEMORY: a process on GPU 3, as grus-node-agent writes it, with Alnair's names.
+play_process() {
+  local labels="gpu=\"3\",uuid=\"GPU-$1\",namespace=\"team-a\",pod=\"$1\",container=\"c\",pid=\"4711\""
+  cat <<EOT
+grus_gpu_utilization_ratio{gpu="3",uuid="GPU-$1",model="A100"} 0.97
+grus_gpu_process_memory_bytes{$labels} 1073741824
+grus_gpu_process_sm_ratio{$labels} 0.$2
+alnair_gpu_mem_util{pid="4711",gpu_uuid="GPU-$1",gpu_idx="3",pod_name="$1",nodeName="n"} $3
+EOT
+}
+# playing LINE...: each is the arguments of play, or of play_process behind "process", again and again: counters go on.
 playing() {
   local line
   while :; do
     for line; do
       # shellcheck disable=SC2086 # A line is several words.
-      play $line
+      if [[ $line == process* ]]; then play_$line; else play $line; fi
     done >"$GRUS_STATE/exporter/next"
     mv -- "$GRUS_STATE/exporter/next" "$GRUS_STATE/exporter/metrics"
     sleep 0.5
@@ -97,7 +109,8 @@ need "Prometheus is ready" within 120 prints ' 200 ' http "$listen" /-/ready
 start_cluster 8 grus-system team-a
 need "the chart" "$helm" install grus "$chart" --namespace grus-system --timeout 60s --set replicas=0
 need "its kinds are served" within 30 kube get elastichorovodjobs,workloadprofiles -A
-start_manager --usage-prometheus="http://127.0.0.1:$listen" --usage-selector='job="exporter"'
+start_manager --usage-prometheus="http://127.0.0.1:$listen" --usage-selector='job="exporter"' \
+  --alnair-annotations --owner-kinds=pytorchjobs.kubeflow.org,statefulsets.apps
 serves() { http "$(port metrics)" /metrics | grep -q '200 OK'; }
 need "the manager has metrics" within 60 serves
 echo "[{\"targets\": [\"127.0.0.1:$(port metrics)\"], \"labels\": {\"namespace\": \"grus-system\"}}]" >"$GRUS_STATE/manager.json"
@@ -114,17 +127,40 @@ EOT
 need "a pod of its own" kube create -f "$GRUS_STATE/bare.json"
 # One that began two hours ago, on a node that nobody plays.
 kube create -f - >/dev/null <<'EOT'
+{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "pytorchjobs.kubeflow.org"},
+  "spec": {"group": "kubeflow.org", "scope": "Namespaced", "names": {"plural": "pytorchjobs", "kind": "PyTorchJob"},
+    "versions": [{"name": "v1", "served": true, "storage": true,
+      "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}]}}
+EOT
+foreign() { kube create -f - <<<'{"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": "epochs", "namespace": "team-a"}}'; }
+need "a job of another kind" within 30 foreign
+uid=$(kube -n team-a get pytorchjob epochs -o 'jsonpath={.metadata.uid}')
+kube create -f - >/dev/null <<EOT
 {"apiVersion": "v1", "kind": "List", "items": [
   {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "ghost", "labels": {"nvidia.com/gpu.memory": "81920"}}},
   {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "epochs-0", "namespace": "team-a", "ownerReferences": [
-    {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "name": "epochs", "uid": "7a1f6a3e-0000-4000-8000-000000000001", "controller": true}]},
+    {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "name": "epochs", "uid": "$uid", "controller": true}]},
     "spec": {"nodeName": "ghost", "containers": [{"name": "c", "image": "train", "resources": {"limits": {"nvidia.com/gpu": "1"}}}]}}]}
 EOT
 need "its node has a GPU" kube patch node ghost --subresource=status --type=merge -p '{"status": {"capacity": {"nvidia.com/gpu": "1"}}}'
 began=$(date -u -d '-2 hours' +%Y-%m-%dT%H:%M:%SZ)
 need "a training that goes on" kube -n team-a patch pod epochs-0 --subresource=status --type=merge \
   -p "{\"status\": {\"phase\": \"Running\", \"startTime\": \"$began\"}}"
-playing "train-workers-0 80 20000 3" "train-workers-1 60 30000 1" "notebook 2 500 0" "epochs-0 95 10000 0" &
+# Jobs of Kubernetes' own controllers.
+template='"template": {"metadata": {"labels": {"a": "b"}}, "spec": {"restartPolicy": "%s", "containers": [
+  {"name": "c", "image": "train", "resources": {"limits": {"nvidia.com/gpu": "1"}}}]}}'
+# shellcheck disable=SC2059 # The template is a format.
+need "a StatefulSet" kube -n team-a create -f - <<<"{\"apiVersion\": \"apps/v1\", \"kind\": \"StatefulSet\", \"metadata\": {\"name\": \"shared\"},
+  \"spec\": {\"serviceName\": \"s\", \"selector\": {\"matchLabels\": {\"a\": \"b\"}}, $(printf "$template" Always)}}"
+# shellcheck disable=SC2059
+need "a Job" kube -n team-a create -f - <<<"{\"apiVersion\": \"batch/v1\", \"kind\": \"Job\", \"metadata\": {\"name\": \"batch\"}, \"spec\": {$(printf "$template" Never)}}"
+pod_of_job() { kube -n team-a get pods -l job-name=batch --field-selector=status.phase=Running -o 'jsonpath={.items[0].metadata.name}'; }
+need "its pod runs" within 60 prints '^batch-' pod_of_job
+need "and that of the StatefulSet" within 60 equals Running kube -n team-a get pod shared-0 -o 'jsonpath={.status.phase}'
+batch=$(pod_of_job)
+their_pods() { kube -n team-a get pods "$batch" shared-0 -o 'jsonpath={.items[*].metadata.uid}'; }
+pods_before=$(their_pods)
+playing "process shared-0 11 7" "$batch 40 100 0" "train-workers-0 80 20000 3" "train-workers-1 60 30000 1" "notebook 2 500 0" "epochs-0 95 10000 0" &
 players=$!
 trap 'kill "$players" 2>/dev/null; stop "$agent_pid"; stop "$prometheus_pid"; stop "$exporter_pid"; clean_up' EXIT
 
@@ -143,7 +179,7 @@ check "the cores of both workers, each counted once" within 100 cores
 check "the type of its GPUs" equals NVIDIA-A100-SXM4-80GB of "$job" .gpuType
 check "it has not ended" equals null of "$job" .end
 check "a pod without a controller is a job of its own" within 150 equals 2 of Pod/team-a/notebook .usage.gpuUtilizationPercent
-check "the exporter is none" equals 3 runs length
+check "the exporter is none" equals 5 runs length
 epochs=PyTorchJob/team-a/epochs
 check "what a job of another kind does" within 150 equals Training of "$epochs" .character.kind
 check "in cycles of five minutes" equals 300 of "$epochs" '.character.cycleSeconds | . / 10 | round * 10'
@@ -157,6 +193,39 @@ check "what the workload uses on such GPUs" equals 70 \
 check "a newcomer's view" prints 'train *2 *70%.*29.3Gi' "$plugin" top --kubeconfig "$KUBECONFIG" -A
 check "with what it does and what holds it back" prints 'epochs .* Training *Compute' "$plugin" top --kubeconfig "$KUBECONFIG" -A
 check "of one namespace" prints 'nothing' "$plugin" top --kubeconfig "$KUBECONFIG" -n default
+
+# --- Alnair's annotations
+note() { kube -n team-a get "$1" "$2" -o json | jq -r --arg name "$3" '.metadata.annotations[$name] // "none"'; }   # of KIND NAME
+on_pod() { note pod "$1" "alnair.centaurusinfra.io/$2"; }
+check "what a pod's GPU did, where no process is known" within 150 equals "{'gpu_0': 80}" on_pod train-workers-0 gpu_util
+check "a blank is no number here either" equals none on_pod train-workers-0 gpu_mem_util
+# Rates of counters that are scraped at 5 s: a bit more or less.
+check "its cores in percent" prints '^[23][0-9][0-9]\.[0-9]*$' on_pod train-workers-0 max_cpu_util
+check "what it sent, in MB/s" prints '^[12]\.[0-9]*$' on_pod train-workers-0 max_network_mbps
+check "a time of writing that nobody counts is not 0" equals none on_pod train-workers-0 max_disk_io
+check "of each process, where they are known" within 100 equals "{'gpu_3_4711': 11}" on_pod shared-0 gpu_util
+check "its memory controller's share" equals "{'gpu_3_4711': 7}" on_pod shared-0 gpu_mem_util
+check "on the job" prints "^{.*'node-.-gpu-0_mem_mb': 20000.0, 'node-.-gpu-0_util': 80.0, 'node': 'node-.'}\$" \
+  note ehj train ai.centaurus.io/train-workers-0
+check "of each of its pods" prints "'node-.-gpu-0_util': 60.0" note ehj train ai.centaurus.io/train-workers-1
+check "on a StatefulSet that is listed" prints "'node-.-gpu-3_mem_mb': 1024.0, 'node-.-gpu-3_util': 97.0" note statefulset shared ai.centaurus.io/shared-0
+check "on a Job" prints "'node-.-gpu-0_util': 40.0" note job batch "ai.centaurus.io/$batch"
+check "on a kind of others" prints "'ghost-gpu-0_util': 9[58].0" note pytorchjob epochs ai.centaurus.io/epochs-0
+every_dict() { kube -n team-a get pods,ehj,jobs,statefulsets,pytorchjobs -o json |
+  jq -r '.items[].metadata.annotations // {} | to_entries[] | select(.key | test("^ai.centaurus.io/|gpu_.*util$")).value'; }
+number='[0-9]+(\.[0-9]+)?'
+other_texts() { every_dict | grep -vE "^\{'[^']+': $number(, '[^']+': $number)*(, 'node': '[^']+')?\}\$"; }
+check "all are dicts as Python writes them" fails other_texts
+check "they are many" eval '(( $(every_dict | wc -l) >= 8 ))'
+if python3 -c 'import ast' 2>/dev/null; then
+  literal_eval() { every_dict | python3 -c 'import ast, sys; [ast.literal_eval(line) for line in sys.stdin]'; }
+  check "and Python reads them" literal_eval
+fi
+check "no controller took them for news: the pods are the same" equals "$pods_before" their_pods
+check "nor is there another generation" equals '1 1' \
+  eval "kube -n team-a get statefulset/shared job/batch -o 'jsonpath={.items[*].metadata.generation}'"
+versions() { kube -n team-a get pod/shared-0 pod/train-workers-0 statefulset/shared -o 'jsonpath={.items[*].metadata.resourceVersion}'; }
+versions_before=$(versions) versions_since=$SECONDS
 
 # --- what alerts and dashboards ask for is there
 launcher=$(kube -n team-a get pods -l ai.centauruscloud.io/job-name=train,ai.centauruscloud.io/role=launcher -o 'jsonpath={.items[0].metadata.name}')
@@ -193,6 +262,8 @@ for metric in $(grep -oE 'grus_job_[a-z_]+' "$chart/files/alerts.yaml" | sort -u
 done
 stop "$agent_pid"
 agent_pid=''
+need "a sweep has passed" within 100 eval '(( SECONDS - versions_since > 70 ))'
+check "what does not move is not written again" equals "$versions_before" versions
 
 # --- Prometheus goes, and comes back empty
 stop "$prometheus_pid"

@@ -56,6 +56,11 @@ controllers={mystery}|at '/controllers/0': value must be one of 'elastic', 'gang
 namespaces={Team_A}|at '/namespaces/0'
 schedulerLeaseNamespaces={}|at '/schedulerLeaseNamespaces/0'
 podDisruptionBudget.maxUnavailable=half|at '/podDisruptionBudget/maxUnavailable'
+profiler.alnairAnnotations=yes|at '/profiler/alnairAnnotations': got string, want boolean
+profiler.alnairAnnotations=true|profiler.alnairAnnotations needs profiler.prometheus
+profiler.ownerKinds={rayclusters}|at '/profiler/ownerKinds/0': got string, want object
+profiler.ownerKinds[0].resource=rayclusters|at '/profiler/ownerKinds/0': missing property 'apiGroup'
+profiler.ownerKinds[0].apiGroup=ray.io,profiler.ownerKinds[0].resource=RayCluster|at '/profiler/ownerKinds/0/resource'
 metrics.secure=yes|at '/metrics/secure'
 metrics.certSecret=tls|metrics.certSecret needs metrics.enabled and metrics.secure
 metrics.enabled=false,metrics.serviceMonitor.enabled=true|metrics.serviceMonitor.enabled needs metrics.enabled
@@ -86,6 +91,10 @@ metrics.prometheusRule.labels=x|at '/metrics/prometheusRule/labels'
 EOF
 
 # --- what it holds
+kinds=profiler.ownerKinds[0].apiGroup=ray.io,profiler.ownerKinds[0].resource=rayclusters
+kinds+=,profiler.ownerKinds[1].apiGroup=,profiler.ownerKinds[1].resource=replicationcontrollers
+check "kinds of owners, also of the core group" prints '^ *- --owner-kinds=rayclusters.ray.io,replicationcontrollers$' render --set "$kinds"
+check "none when none is listed" fails prints 'owner-kinds' render
 crds() { render --set crds.keep=false --show-only templates/crds.yaml 2>/dev/null | grep -v -e '^---$' -e '^$' -e '^# Source: '; }
 check "its CRDs are those that crdgen wrote" equals "$(cat crds/generated/*.yaml | grep -v -e '^---$' -e '^$')" crds
 check "its version is the manager's" prints "^appVersion: $("$manager" --version | cut -d' ' -f2)\$" "$helm" show chart "$chart"

@@ -92,6 +92,19 @@ subjects:
 {{- with .Values.profiler.selector }}
 - {{ printf "--usage-selector=%s" . | quote }}
 {{- end }}
+{{- $kinds := list }}
+{{- range .Values.profiler.ownerKinds }}
+{{- $kinds = append $kinds (printf "%s.%s" .resource .apiGroup | trimSuffix ".") }}
+{{- end }}
+{{- with $kinds }}
+- --owner-kinds={{ join "," . }}
+{{- end }}
+{{- if .Values.profiler.alnairAnnotations }}
+{{- if not .Values.profiler.prometheus }}
+{{- fail "profiler.alnairAnnotations needs profiler.prometheus" }}
+{{- end }}
+- --alnair-annotations
+{{- end }}
 {{- if .Values.jobs.sshNetworkPolicies }}
 - --ssh-network-policies
 {{- end }}

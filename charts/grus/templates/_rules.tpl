@@ -89,6 +89,19 @@ for. Of namespaced objects: in all namespaces, or in each of .Values.namespaces.
 - apiGroups: [scheduling.x-k8s.io]
   resources: [podgroups]
   verbs: [get]
+{{- $annotates := .Values.profiler.alnairAnnotations }}
+{{- range .Values.profiler.ownerKinds }}
+# Kinds of others: what controls them is the job{{ if $annotates }}, and they get Alnair's annotations (patch){{ end }}.
+- apiGroups: [{{ .apiGroup | quote }}]
+  resources: [{{ .resource | quote }}]
+  verbs: [get{{ if $annotates }}, patch{{ end }}]
+{{- end }}
+{{- if $annotates }}
+# Alnair's annotations; on pods and Jobs, too, which are patched anyway.
+- apiGroups: [ai.centauruscloud.io]
+  resources: [elastichorovodjobs]
+  verbs: [patch]
+{{- end }}
 {{- end }}
 {{- if $gang }}
 # Gangs are watched; their spec belongs to the user.

@@ -48,6 +48,21 @@ TEST(NeededRights, AreInEachManagedNamespaceAndThoseOfNodesInNone) {
   EXPECT_THAT(Texts(NeededRights(options)), Contains("list pods"));
 }
 
+TEST(NeededRights, ForOwnersOfPodsAreThoseThatAreListed) {
+  Options options;
+  options.controllers = {"elastic", "profiler"};
+  options.owner_kinds = {{"ray.io", "rayclusters"}};
+  EXPECT_THAT(Texts(NeededRights(options)), Not(Contains(HasSubstr("rayclusters")))) << "without a Prometheus";
+  options.usage_prometheus = "http://p:9090";
+  EXPECT_THAT(Texts(NeededRights(options)), Contains("get rayclusters.ray.io"));
+  EXPECT_THAT(Texts(NeededRights(options)), Not(Contains("patch rayclusters.ray.io")));
+  EXPECT_THAT(Texts(NeededRights(options)), Not(Contains("patch elastichorovodjobs.ai.centauruscloud.io")));
+  options.alnair_annotations = true;
+  options.namespaces = {"team-a"};
+  EXPECT_THAT(Texts(NeededRights(options)), Contains("patch rayclusters.ray.io in team-a"));
+  EXPECT_THAT(Texts(NeededRights(options)), Contains("patch elastichorovodjobs.ai.centauruscloud.io in team-a"));
+}
+
 TEST(MissingRights, AreThoseThatTheApiServerDoesNotAllow) {
   FakeClock clock;
   FakeTransport transport(clock);

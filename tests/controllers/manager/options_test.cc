@@ -45,6 +45,15 @@ TEST(Options, ListsAreSplitAtCommasAndTrimmed) {
   EXPECT_THAT(Parse({"--scheduler-lease-namespaces=a,b"})->scheduler_lease_namespaces, ElementsAre("a", "b"));
 }
 
+TEST(Options, KindsOfOwnersAreResourcesAndGroups) {
+  const auto options = Parse({"--owner-kinds=rayclusters.ray.io, replicationcontrollers", "--alnair-annotations",
+                              "--usage-prometheus=http://p:9090"});
+  ASSERT_TRUE(options.ok()) << options.error().message();
+  EXPECT_THAT(options->owner_kinds,
+              ElementsAre(OwnerKind{"ray.io", "rayclusters"}, OwnerKind{"", "replicationcontrollers"}));
+  EXPECT_TRUE(options->alnair_annotations);
+}
+
 TEST(Options, AWrongValueNamesTheOptionTheValueAndWhatIsAllowed) {
   struct Case {
     std::vector<const char*> arguments;
@@ -63,6 +72,10 @@ TEST(Options, AWrongValueNamesTheOptionTheValueAndWhatIsAllowed) {
       {{"--profiles", "all"}, "--profiles \"all\": expected namespace or cluster"},
       {{"--profile-days", "-1"}, "--profile-days \"-1\": expected 0 to 36500"},
       {{"--prometheus-servers", "http://p:9090,p"}, "--prometheus-servers \"p\": expected URLs"},
+      {{"--owner-kinds", "a.b,Ray Clusters"}, "--owner-kinds \"Ray Clusters\": expected RESOURCE.GROUP"},
+      {{"--owner-kinds", "rayclusters."}, "--owner-kinds \"rayclusters.\": expected RESOURCE.GROUP"},
+      {{"--owner-kinds", ".ray.io"}, "--owner-kinds \".ray.io\": expected RESOURCE.GROUP"},
+      {{"--alnair-annotations"}, "--alnair-annotations \"true\": expected --usage-prometheus beside it"},
       {{"--metrics-cert-file", "c"}, "--metrics-key-file \"\": expected a file exactly if --metrics-cert-file has one"},
       {{"--metrics-key-file", "k"}, "--metrics-key-file \"k\": expected a file exactly if --metrics-cert-file has one"},
       {{"--metrics-cert-file", "c", "--metrics-key-file", "k"},
@@ -100,6 +113,9 @@ TEST(Options, HelpNamesEveryOption) {
                              "--profiles",
                              "--profile-days",
                              "--prometheus-servers",
+                             "--usage-prometheus",
+                             "--owner-kinds",
+                             "--alnair-annotations",
                              "--log-level",
                              "--log-format",
                              "--version",

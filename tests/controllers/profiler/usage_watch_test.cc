@@ -3,9 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "clientlib/testing/fake_transport.h"
-#include "controllers/cluster/owners.h"
-#include "tests/kit/reconciler_fixture.h"
+#include "tests/controllers/profiler/usage_fixture.h"
 
 namespace grus {
 namespace {
@@ -13,138 +11,9 @@ namespace {
 using namespace std::chrono_literals;
 using kube::Json;
 using ::testing::HasSubstr;
+using testing::kJobs;
 
-constexpr char kJobs[] = "elastichorovodjobs.ai.centauruscloud.io";
-
-// Pods with GPUs against an API server in this process; the test plays the kubelet and Prometheus.
-class UsageWatchTest : public testing::ReconcilerFixture {
- protected:
-  void SetUp() override {
-    ReconcilerFixture::SetUp();
-    Edit("nodes", {"", "n1"}, [](Json& node) { node["metadata"]["labels"][kGpuProductLabel] = "A100"; });
-    network_.Handle("POST", "/api/v1/query_range",
-                    [this](const kube::HttpRequest& request, const std::stop_token&) { return Range(request.body); });
-    network_.Handle("GET", "/", [this](const kube::HttpRequest& request, const std::stop_token&) {
-      return Answer(request.target);
-    });
-  }
-
-  kube::Result<kube::HttpResponse> Answer(const std::string& target) {
-    ++queries_;
-    if (is_down_) return kube::Error(kube::ErrorCode::kUnavailable, "nobody answers");
-    std::string rows;
-    const bool is_utilization =
-        target.find("avg%20by") != std::string::npos && target.find("GPU_UTIL") != std::string::npos;
-    const bool is_memory = target.find("FB_USED") != std::string::npos;
-    for (const auto& [pod, percent] : utilization_) {
-      if (!is_utilization && !is_memory) break;
-      rows += std::string(rows.empty() ? "" : ",") + R"({"metric":{"namespace":"team-a","pod":")" + pod +
-              R"("},"value":[1,")" + std::to_string(is_memory ? percent * 100 : percent) + "\"]}";
-    }
-    return kube::HttpResponse{
-        200, {}, R"({"status":"success","data":{"resultType":"vector","result":[)" + rows + "]}}"};
-  }
-
-  // GPUs that are busy, most of all with their memory, since the time that is asked for.
-  kube::Result<kube::HttpResponse> Range(const std::string& form) {
-    ++looks_;
-    if (is_down_) return kube::Error(kube::ErrorCode::kUnavailable, "nobody answers");
-    const auto number = [&](const std::string& name) {
-      return std::stoll(form.substr(form.find("&" + name + "=") + name.size() + 2));
-    };
-    std::string series;
-    if (is_range_empty_)
-      return kube::HttpResponse{200, {}, R"({"status":"success","data":{"resultType":"matrix","result":[]}})"};
-    for (const auto& [name, percent] : {std::pair("gpu", 97), {"bandwidth", 85}}) {
-      std::string values;
-      for (auto at = number("start"); at <= number("end"); at += number("step")) {
-        values += (values.empty() ? "[" : ",[") + std::to_string(at) + ",\"" + std::to_string(percent) + "\"]";
-      }
-      series += (series.empty() ? "" : ",") + (R"({"metric":{"series":")" + std::string(name) + R"("},"values":[)") +
-                values + "]}";
-    }
-    return kube::HttpResponse{
-        200, {}, R"({"status":"success","data":{"resultType":"matrix","result":[)" + series + "]}}"};
-  }
-
-  void AddPod(const std::string& name, const std::string& owner_kind, const std::string& owner,
-              const std::string& owner_uid, int gpus = 2) {
-    Json pod = Named("v1", "Pod", name, "team-a");
-    if (!owner.empty()) {
-      pod["metadata"]["ownerReferences"] =
-          *kube::ParseJson(R"([{"apiVersion":"x/v1","kind":")" + owner_kind + R"(","name":")" + owner + R"(","uid":")" +
-                           owner_uid + R"(","controller":true}])");
-    }
-    pod["spec"] = *kube::ParseJson(
-        R"({"nodeName":"n1","containers":[{"name":"c","image":"train:1","command":["python","train.py"],"resources":)"
-        R"({"requests":{"nvidia.com/gpu":")" +
-        std::to_string(gpus) + R"("},"limits":{"nvidia.com/gpu":")" + std::to_string(gpus) + R"("}}}]})");
-    Create("pods", std::move(pod));
-    SetPhase(name, "Running");
-  }
-  void SetPhase(const std::string& pod, const std::string& phase) {
-    SetStatus("pods", {"team-a", pod},
-              R"({"phase":")" + phase + R"(","startTime":")" + kube::ToText(kube::Time{clock_.WallNow()}) + R"("})");
-  }
-
-  // Without its kubelet's consent.
-  void Bury(const std::string& pod) {
-    ASSERT_TRUE(server_.Delete("pods", {"team-a", pod}, Json::MakeObject({{"gracePeriodSeconds", 0}})));
-  }
-
-  // Finds out whose pods there are, as the queue would.
-  void Resolve(const std::string& owner_uid) {
-    ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
-    const auto resolved = watch_.Reconcile({"team-a", "team-a/" + owner_uid}, {});
-    ASSERT_TRUE(resolved) << resolved.error().message();
-  }
-  // One sweep, a minute after the last one, and all its writes.
-  void Sweep() {
-    ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
-    clock_.Advance(60s);
-    for (int i = 0; i < 20; ++i) {
-      ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
-      const auto action = watch_.Reconcile(UsageWatch::Sweep(), {});
-      ASSERT_TRUE(action) << action.error().message();
-      if (*action->delay() > 10s) break;
-      clock_.Advance(*action->delay());
-    }
-    ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
-    for (auto more = watch_.Reconcile(UsageWatch::Look(), {}); more && more->delay();) {
-      more = watch_.Reconcile(UsageWatch::Look(), {});
-    }
-  }
-  std::vector<api::WorkloadRun> Runs() {
-    std::vector<api::WorkloadRun> runs;
-    for (const auto& profile : profiles_.List<api::WorkloadProfile>()) {
-      runs.insert(runs.end(), profile->spec.runs.begin(), profile->spec.runs.end());
-    }
-    return runs;
-  }
-
-  std::map<std::string, int> utilization_;  // Percent, by pod.
-  bool is_down_ = false, is_range_empty_ = false;
-  int queries_ = 0, looks_ = 0;
-  kube::testing::FakeTransport network_{clock_};
-  Prometheus prometheus_{[this](const std::string&) -> kube::Result<std::shared_ptr<kube::Transport>> {
-                           return std::shared_ptr<kube::Transport>(&network_, [](kube::Transport*) {});
-                         },
-                         clock_,
-                         {"http://p:9090"}};
-  kube::WorkQueue queue_{clock_};
-  kube::Informer& jobs_ = Cache<api::ElasticHorovodJob>();
-  kube::Informer& pods_ = Cache<kube::Pod>();
-  kube::Informer& nodes_ = Cache<kube::Node>();
-  kube::Informer& profiles_ = Cache<api::WorkloadProfile>();
-  ProfileStore store_{client_, profiles_, clock_};
-  UsageWatch watch_{client_, {jobs_, pods_, nodes_, profiles_}, store_, prometheus_, {"http://p:9090"}, clock_, log_};
-
-  void Start() {
-    watch_.FeedQueue(queue_);
-    StartCaches();
-    ASSERT_TRUE(watch_.Reconcile(UsageWatch::Sweep(), {}));  // It leads from now on.
-  }
-};
+using UsageWatchTest = testing::UsageFixture;
 
 TEST_F(UsageWatchTest, RecordsWhatAJobUsesInTheProfileOfItsWorkload) {
   Start();
@@ -265,6 +134,7 @@ TEST_F(UsageWatchTest, PodsOfAReplicaSetAreTheDeployments) {
   const auto created = server_.Create("replicasets.apps", std::move(set));
   if (!created) GTEST_FAIL() << created.error().message();
   const std::string uid = *(*created)->At({"metadata", "uid"})->AsString();
+  api_version_ = "apps/v1";
   AddPod("web-5d4f-x", "ReplicaSet", "web-5d4f", uid);
   Resolve(uid);
   utilization_ = {{"web-5d4f-x", 10}};
@@ -273,6 +143,74 @@ TEST_F(UsageWatchTest, PodsOfAReplicaSetAreTheDeployments) {
   ASSERT_EQ(runs.size(), 1U);
   EXPECT_EQ(runs[0].job, "Deployment/team-a/web");
   EXPECT_EQ(runs[0].uid, "d1");
+}
+
+TEST_F(UsageWatchTest, PodsOfAListedKindAreTheJobOfWhatControlsIt) {
+  UsageSource source = source_;
+  source.owner_kinds = {{"ray.io", "rayclusters"}};
+  UsageWatch listing(client_, {jobs_, pods_, nodes_, profiles_}, store_, prometheus_, source, clock_, log_);
+  listing.FeedQueue(queue_);
+  Start();
+  ASSERT_TRUE(listing.Reconcile(UsageWatch::Sweep(), {}));
+  Create("customresourcedefinitions.apiextensions.k8s.io", *kube::ParseJson(R"({
+    "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+    "metadata": {"name": "rayclusters.ray.io"},
+    "spec": {"group": "ray.io", "scope": "Namespaced", "names": {"plural": "rayclusters", "kind": "RayCluster"},
+      "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema":
+        {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}]}})"));
+  Json cluster = Named("ray.io/v1", "RayCluster", "tune-x", "team-a");
+  cluster["metadata"]["ownerReferences"] =
+      *kube::ParseJson(R"([{"apiVersion":"ray.io/v1","kind":"RayJob","name":"tune","uid":"r1","controller":true}])");
+  const auto created = server_.Create("rayclusters.ray.io", std::move(cluster));
+  ASSERT_TRUE(created) << created.error().message();
+  const std::string uid = *(*created)->At({"metadata", "uid"})->AsString();
+  api_version_ = "ray.io/v1";
+  AddPod("tune-x-0", "RayCluster", "tune-x", uid);
+  Resolve(uid);
+  ASSERT_TRUE(listing.Reconcile({"team-a", "team-a/" + uid}, {}));
+  utilization_ = {{"tune-x-0", 10}};
+  Sweep();
+  ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
+  ASSERT_EQ(Runs().size(), 1U);
+  EXPECT_EQ(Runs()[0].job, "RayCluster/team-a/tune-x") << "where the kind is not listed";
+  ASSERT_TRUE(listing.Reconcile(UsageWatch::Sweep(), {}));
+  ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
+  std::vector<std::string> jobs;
+  for (const api::WorkloadRun& run : Runs()) jobs.push_back(run.job + " " + run.uid);
+  EXPECT_THAT(jobs, ::testing::Contains("RayJob/team-a/tune r1"));
+}
+
+TEST_F(UsageWatchTest, AnotherGroupsKindOfTheSameNameIsNotRead) {
+  Start();
+  Create("jobs.batch", *kube::ParseJson(R"({"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"a","namespace":)"
+                                        R"("team-a"},"spec":{"template":{"spec":{"restartPolicy":"Never",)"
+                                        R"("containers":[{"name":"c","image":"a"}]}}}})"));
+  api_version_ = "batch.volcano.sh/v1alpha1";
+  AddPod("a-0", "Job", "a", "v1");
+  Resolve("v1");
+  utilization_ = {{"a-0", 10}};
+  Sweep();
+  ASSERT_EQ(Runs().size(), 1U);
+  EXPECT_EQ(Runs()[0].uid, "v1");
+  EXPECT_EQ(tap_.Count("GET", "/apis/"), 0);
+}
+
+TEST_F(UsageWatchTest, ASlowSweepIsToldEachTimeAndForgottenOnceTheyAreFastAgain) {
+  const kube::Log log(kube::LogLevel::kWarn);
+  UsageQuestions questions(prometheus_, source_, clock_, log);
+  for (int round = 1; round <= 2; ++round) {
+    slowness_ = 15s;
+    ::testing::internal::CaptureStderr();
+    questions.Ask(nullptr, {});
+    EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("of=\"the rest\"")) << round;
+    ::testing::internal::CaptureStderr();
+    questions.Ask(nullptr, {});
+    EXPECT_THAT(::testing::internal::GetCapturedStderr(), ::testing::IsEmpty()) << "once, while it lasts";
+    EXPECT_TRUE(questions.is_failing());
+    slowness_ = 0s;
+    questions.Ask(nullptr, {});
+    EXPECT_FALSE(questions.is_failing()) << "runs that ended without numbers need not wait for them any more";
+  }
 }
 
 TEST_F(UsageWatchTest, APrometheusThatIsDownLeavesNumbersOutAndIsToldOnce) {

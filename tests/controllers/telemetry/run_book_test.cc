@@ -321,5 +321,26 @@ TEST(IsNews, OnlyWhatAReaderWouldNotice) {
   EXPECT_TRUE(IsNews(before, after)) << "it was not known before";
 }
 
+TEST_F(RunBookTest, NumbersByNameAreOfAPodThatNoOtherSharedItsNameWith) {
+  book_.See(Pod("a-0", "a", 0));
+  book_.See(Pod("b-0", "b", 0));
+  book_.See(Ended(Pod("c-0", "c", 0), 50));
+  End(60, {});
+  book_.Remove("pod-a-0-0", At(70));
+  book_.See(Pod("a-0", "a", 71));  // The job's own, too.
+  End(120, {});
+  const auto alone = [&](int now) {
+    std::set<std::string> names;
+    for (const auto& [pod, is_alone] : book_.RunningPods(At(now), 120)) {
+      names.insert(pod.uid + (is_alone ? " alone" : ""));
+    }
+    return names;
+  };
+  EXPECT_THAT(alone(180), ::testing::ElementsAre("pod-a-0-71", "pod-b-0-0 alone"));
+  EXPECT_THAT(alone(191), ::testing::ElementsAre("pod-a-0-71 alone", "pod-b-0-0 alone"));
+  EXPECT_TRUE(book_.Has("pod-b-0-0"));
+  EXPECT_FALSE(book_.Has("pod-a-0-0"));
+}
+
 }  // namespace
 }  // namespace grus
