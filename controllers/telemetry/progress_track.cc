@@ -22,10 +22,10 @@ double Between(WallTime from, WallTime to) { return Seconds(to - from).count(); 
 
 }  // namespace
 
-std::optional<ProgressTrack::Count> ProgressTrack::CountOf(const Position& at) {
+std::optional<ProgressTrack::Whole> ProgressTrack::WholeOf(const Position& at) {
   const bool is_of_steps = at.step && at.total_steps > 0 && at.done->least == *at.step / at.total_steps;
-  if (is_of_steps) return Count{Unit::kSteps, *at.step, at.total_steps};
-  if (at.epoch && at.total_epochs > 0) return Count{Unit::kEpochs, *at.epoch, at.total_epochs};
+  if (is_of_steps) return Whole{Unit::kSteps, at.total_steps};
+  if (at.epoch && at.total_epochs > 0) return Whole{Unit::kEpochs, at.total_epochs};
   return std::nullopt;
 }
 
@@ -35,11 +35,10 @@ void ProgressTrack::Restart() {
   expected_.reset();
 }
 
-void ProgressTrack::FollowTotal(const std::optional<Count>& count) {
-  const std::optional<Count> before = std::exchange(count_, count);
-  if (!before || !count || before->unit != count->unit || before->total == count->total) return;
-  if (count->count < before->count) return Restart();
-  const double factor = before->total / count->total;
+void ProgressTrack::FollowTotal(const std::optional<Whole>& whole) {
+  const std::optional<Whole> before = std::exchange(whole_, whole);
+  if (!before || !whole || before->unit != whole->unit || before->total == whole->total) return;
+  const double factor = before->total / whole->total;
   for (Point& point : points_) point.done *= factor;
   for (std::optional<Speed>* speed : {&seen_, &expected_}) {
     if (*speed) *speed = (*speed)->Times({factor, factor, factor});
@@ -48,7 +47,7 @@ void ProgressTrack::FollowTotal(const std::optional<Count>& count) {
 
 void ProgressTrack::Add(const Position& at) {
   if (!at.done) return;
-  FollowTotal(CountOf(at));
+  FollowTotal(WholeOf(at));
   const double middle = (at.done->least + at.done->most) / 2;
   if (!points_.empty() && (middle < points_.back().done - kRounding || at.time < points_.back().time)) Restart();
   last_ = *at.done;

@@ -52,12 +52,12 @@ class ProgressTrack {
     Speed Times(const SpeedRatio& ratio) const { return {usual * ratio.usual, least * ratio.least, most * ratio.most}; }
   };
   enum class Unit { kSteps, kEpochs };
-  struct Count {  // What the share is a share of.
+  struct Whole {  // What the share is a share of.
     Unit unit = Unit::kSteps;
-    double count = 0, total = 0;
+    double total = 0;
   };
-  static std::optional<Count> CountOf(const Position& at);
-  void FollowTotal(const std::optional<Count>& count);
+  static std::optional<Whole> WholeOf(const Position& at);
+  void FollowTotal(const std::optional<Whole>& whole);
   void Restart();
   bool HasSpeed() const;  // Of this size.
   std::optional<Speed> SpeedNow() const;
@@ -65,7 +65,7 @@ class ProgressTrack {
 
   std::vector<Point> points_;
   ShareDone last_;
-  std::optional<Count> count_;
+  std::optional<Whole> whole_;
   std::int32_t workers_ = 0, seen_workers_ = 0;
   std::optional<Speed> seen_, expected_;  // With seen_workers_; with workers_, by the ratio.
 };
