@@ -38,7 +38,7 @@ std::optional<seconds> UsualTime(const std::vector<Trial>& trials) {
   std::vector<seconds> took;
   for (const Trial& trial : trials) {
     const bool has_run = (trial.phase == TrialPhase::kSucceeded || trial.phase == TrialPhase::kFailed) &&
-                         trial.reason != api::TrialReason::kFromCache && trial.start_time && trial.end_time;
+                         trial.start_time && trial.end_time;  // One of the cache has neither.
     if (has_run) took.push_back(std::chrono::ceil<seconds>(trial.end_time->value - trial.start_time->value));
   }
   if (took.empty()) return std::nullopt;

@@ -77,6 +77,16 @@ TEST_F(TrialEta, TrialsSideBySideShareTheTime) {
   EXPECT_EQ(Latest(four), 602);
 }
 
+TEST_F(TrialEta, ALaneThatIsFreeIsUsed) {
+  TrialWorld world(Job(4));
+  world.Pass();
+  for (api::Trial& trial : world.status().trials) {
+    if (trial.name != world.Active().front()) trial.phase = TrialPhase::kPending;
+  }
+  const TrialView view = world.view();
+  EXPECT_EQ(SecondsOf(EndOfTrials(view, world.status()).latest), 2 + 600 + 2) << "three start once GPUs are free";
+}
+
 TEST_F(TrialEta, NeverBeyondTheBudget) {
   api::TrialJob by_wall = Job(), by_gpus = Job();
   by_wall.spec.budget.wall_seconds = 900;
@@ -97,7 +107,14 @@ TEST_F(TrialEta, ATrialThatTakesLongerMovesTheEnd) {
   world.now += 200;  // 140 more than the first one took.
   world.Pass();
   ASSERT_THAT(world.Active(), ::testing::ElementsAre(second));
-  EXPECT_NEAR(static_cast<double>(Eta(world) - before), 140, 10);
+  const std::int64_t after = Eta(world);
+  world.now += 5;
+  world.Pass();
+  EXPECT_EQ(Eta(world), after) << "nobody would notice five seconds";
+  world.now += 25;
+  world.Pass();
+  EXPECT_EQ(Eta(world), after + 30);
+  EXPECT_NEAR(static_cast<double>(after - before), 140, 10);
 }
 
 TEST_F(TrialEta, OneTrialThatWaitedLongDoesNotSpoilTheEnd) {
@@ -184,6 +201,24 @@ TEST_F(TrialEta, NoStatusIsWrittenForItAlone) {
   EXPECT_TRUE(world.status().completion_time);
   EXPECT_GT(changes, 4);
   EXPECT_EQ(of_eta, 0);
+}
+
+TEST_F(TrialEta, ATrialThatHasNotStartedYetWritesNothing) {
+  TrialWorld world(Job());
+  world.StartsSlowly();
+  world.Pass();
+  world.now += 1;
+  world.Pass();
+  const api::TrialJobStatus before = world.status();
+  ASSERT_EQ(before.phase, TrialJobPhase::kRunning);
+  for (int i = 0; i < 4; ++i) {
+    world.now += 5;
+    world.Pass();
+  }
+  ASSERT_EQ(world.status().phase, TrialJobPhase::kRunning);
+  world.now += 60;
+  world.Pass();
+  EXPECT_EQ(world.status(), before) << "its latest end is a minute later";
 }
 
 }  // namespace
