@@ -67,6 +67,9 @@ TEST_F(TrainingProgress, WhatATrainingPushesIsInTheColumnsAtOnceAndGoesBeforeIts
     ASSERT_TRUE(Await(
         "what was pushed", [&] { return is_at(percent); }, seconds(5)));
     EXPECT_EQ(columns().at("Progress"), std::to_string(percent) + "%");
+    if (percent == 10) {
+      EXPECT_EQ(columns().at("ETA"), "") << "nobody knows yet how fast it is";
+    }
     ASSERT_TRUE(Stays(
         "what was pushed", [&] { return is_at(percent); }, seconds(7)));
   }
@@ -80,7 +83,7 @@ TEST_F(TrainingProgress, WhatATrainingPushesIsInTheColumnsAtOnceAndGoesBeforeIts
   push("-1");
   const auto is_refused = [&] {
     return std::ranges::any_of(world().List<kube::Event>(ns()), [](const auto& event) {
-      return event->reason == "ProgressRefused" && event->note.find("step is \"-1\"") != std::string::npos;
+      return event->reason == "ProgressRefused" && event->note.view().find("step is \"-1\"") != std::string::npos;
     });
   };
   EXPECT_TRUE(Await("its refusal", is_refused, seconds(10)));

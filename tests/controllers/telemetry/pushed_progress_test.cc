@@ -3,6 +3,9 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <random>
+
 namespace grus {
 namespace {
 
@@ -74,6 +77,30 @@ TEST(PushedProgress, WhatCannotBeTrueIsRefused) {
     EXPECT_FALSE(read.where) << c.why;
     EXPECT_THAT(read.refusal, HasSubstr(c.why));
   }
+}
+
+TEST(PushedProgress, OfAnyBytesNothingComesButAShareOrAPrintableRefusal) {
+  std::mt19937_64 random(19);
+  constexpr std::string_view kBytes = "0123456789.-+eEnaifNx \"\\\n\0\xff\xc3";
+  const auto text = [&] {
+    std::string bytes;
+    for (auto left = random() % 8; left > 0; --left) bytes += kBytes[random() % kBytes.size()];
+    return bytes;
+  };
+  int read = 0, refused = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    const ReadPush push = ReadPushedTexts({text(), text(), text(), text()}, {.epochs = 3, .steps = 40}, kStart);
+    refused += push.refusal.empty() ? 0 : 1;
+    read += push.where ? 1 : 0;
+    EXPECT_FALSE(push.where && !push.refusal.empty());
+    EXPECT_EQ(push.refusal.empty(), push.fault.empty());
+    EXPECT_TRUE(std::ranges::all_of(push.refusal, [](char c) { return c >= ' ' && c <= '~'; })) << push.refusal;
+    if (push.where && push.where->done) {
+      EXPECT_TRUE(push.where->done->least >= 0 && push.where->done->most <= 1) << push.where->done->most;
+    }
+  }
+  EXPECT_GT(read, 20);
+  EXPECT_GT(refused, 10'000);
 }
 
 TEST(PushedProgress, ARefusedPushChangesNothingAndIsToldOnceForEachFault) {
