@@ -7,11 +7,23 @@
 #include "clientlib/model/batch_v1.h"
 #include "controllers/elastic/elastic_children.h"
 #include "controllers/elastic/elastic_view.h"
+#include "controllers/policy/pushed_texts.h"
 #include "crds/types/pod_group.h"
 
 namespace grus {
 
 using kube::KindOf;
+
+News NewsOfJob(const api::ElasticHorovodJob* before, const api::ElasticHorovodJob* after) {
+  if (before == nullptr || after == nullptr) return News::kNow;
+  kube::ObjectMeta meta = before->metadata;
+  meta.resource_version = after->metadata.resource_version;
+  if (DifferOnlyInPush(meta.annotations, after->metadata.annotations)) meta.annotations = after->metadata.annotations;
+  if (!(meta == after->metadata)) return News::kNow;  // A change of the spec has another generation.
+  api::ElasticHorovodJobStatus status = before->status;
+  status.progress = after->status.progress;
+  return status == after->status ? News::kNone : News::kNow;
+}
 
 News NewsOfJobPod(const kube::Pod* before, const kube::Pod* after) {
   if (before == nullptr) return News::kSoon;

@@ -7,8 +7,12 @@
 
 #include "clientlib/model/core_v1.h"
 #include "controllers/frame/key_feed.h"
+#include "crds/types/elastic_horovod_job.h"
 
 namespace grus {
+
+// For the job itself; `before` null: it is new. How far its training is, pushed or told, the plan does not read.
+News NewsOfJob(const api::ElasticHorovodJob* before, const api::ElasticHorovodJob* after);
 
 // For a pod of a job that is not hungry. One of the two may be null: the pod was created or deleted.
 News NewsOfJobPod(const kube::Pod* before, const kube::Pod* after);

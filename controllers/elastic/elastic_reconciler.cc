@@ -96,7 +96,9 @@ void ElasticReconciler::FeedQueue(kube::WorkQueue& queue) {
   feed_.Open(queue);
   caches_.jobs.AddHandler([this](const kube::Change& change, bool) {
     const bool is_new = !change.before;  // Changes of jobs that run go first.
-    feed_.AddChanged(change.Any().metadata.Key(), KindOf<ElasticHorovodJob>(), change, News::kNow, is_new);
+    const News news = NewsOfJob(static_cast<const ElasticHorovodJob*>(change.before.get()),
+                                static_cast<const ElasticHorovodJob*>(change.after.get()));
+    feed_.AddChanged(change.Any().metadata.Key(), KindOf<ElasticHorovodJob>(), change, news, is_new);
   });
   account_.OnStanding([this](const std::string& owner, bool is_urgent) {
     const auto key = GroupOfGang(KindOf<api::PodGroup>(), owner);

@@ -131,7 +131,7 @@ struct TrialController {
 // How far the trainings of ElasticHorovodJobs are.
 struct ProfilerController {
   ProfilerController(const Shared& with, kube::Registry& metrics)
-      : progress(with.client, {*with.jobs, with.pods}, with.clock, with.log) {
+      : progress(with.client, {*with.jobs, with.pods, with.profiles}, with.account, with.events, with.clock, with.log) {
     progress.FeedQueue(with.Run(progress, "progress", 4));
     AddProgressMetrics(metrics, progress);
   }

@@ -6,13 +6,13 @@
 #include <cmath>
 #include <string>
 
+#include "controllers/frame/eta_news.h"
+
 namespace grus {
 namespace {
 
 using std::chrono::seconds;
 
-constexpr double kLeastShift = 0.02;  // Of the time until the end.
-constexpr seconds kLeastShiftTime{30};
 constexpr double kLeastGrowth = 1.2;  // Of a step.
 
 std::int64_t Whole(double value) { return static_cast<std::int64_t>(std::floor(value)); }
@@ -70,11 +70,7 @@ bool IsNews(const api::Progress& before, const api::Progress& now) {
     return !before.step || *now.step < *before.step ||
            static_cast<double>(*now.step) > static_cast<double>(*before.step) * kLeastGrowth;
   }
-  if (!now.eta) return false;
-  const kube::Duration shift(std::chrono::abs(now.eta->value - before.eta->value));
-  const kube::Duration left = now.time ? kube::Duration(now.eta->value - now.time->value) : kube::Duration();
-  return shift >=
-         std::max<kube::Duration>(kLeastShiftTime, std::chrono::duration_cast<kube::Duration>(left * kLeastShift));
+  return now.eta && IsEtaNews(before.eta, now.eta, now.time.value_or(*now.eta));
 }
 
 }  // namespace grus

@@ -6,6 +6,10 @@
 #include <utility>
 
 #include "controllers/cluster/owners.h"
+#include "controllers/frame/planned_event.h"
+#include "controllers/policy/size_ladder.h"
+#include "controllers/policy/worker_devices.h"
+#include "controllers/policy/workload_fingerprint.h"
 #include "controllers/profiler/progress_text.h"
 
 namespace grus {
@@ -31,7 +35,15 @@ bool IsTrial(const ElasticHorovodJob& job) {
 bool LooksSame(const ElasticHorovodJob& a, const ElasticHorovodJob& b) {
   return a.metadata.uid == b.metadata.uid && a.status.phase == b.status.phase &&
          a.status.replicas.ready == b.status.replicas.ready && HasEnded(a) == HasEnded(b) &&
-         a.metadata.is_being_deleted() == b.metadata.is_being_deleted();
+         a.metadata.is_being_deleted() == b.metadata.is_being_deleted() &&
+         PushedTextsOf(a.metadata) == PushedTextsOf(b.metadata);
+}
+
+bool IsLauncher(const kube::Pod& pod) { return pod.metadata.Label(kRoleLabel) == "launcher"; }
+
+bool IsPush(const kube::Pod* before, const kube::Pod* after) {
+  return after != nullptr && IsLauncher(*after) &&
+         PushedTextsOf(after->metadata) != (before != nullptr ? PushedTextsOf(before->metadata) : PushedTexts());
 }
 
 // So that jobs that started together are not read together.
@@ -41,10 +53,12 @@ kube::Duration SpreadOf(const std::string& uid) {
 
 }  // namespace
 
-ProgressWatch::ProgressWatch(kube::Client& client, ProgressCaches caches, const kube::Clock& clock,
-                             const kube::Log& log)
+ProgressWatch::ProgressWatch(kube::Client& client, ProgressCaches caches, const ClusterAccount& account,
+                             kube::EventRecorder& events, const kube::Clock& clock, const kube::Log& log)
     : caches_(caches),
+      account_(account),
       client_(client),
+      events_(events),
       clock_(clock),
       log_(log),
       pods_by_job_(caches.pods.AddIndex(JobKeysOf)),
@@ -57,6 +71,12 @@ void ProgressWatch::FeedQueue(kube::WorkQueue& queue) {
     const auto* after = static_cast<const ElasticHorovodJob*>(change.after.get());
     if (before != nullptr && after != nullptr && LooksSame(*before, *after)) return;
     feed_.Add(change.Any().metadata.Key(), News::kNow, true);
+  });
+  caches_.pods.AddHandler([this](const kube::Change& change, bool) {
+    const auto* before = static_cast<const kube::Pod*>(change.before.get());
+    const auto* after = static_cast<const kube::Pod*>(change.after.get());
+    if (!IsPush(before, after)) return;
+    if (const auto job = JobOf(after->metadata)) feed_.Add(*job, News::kNow, true);
   });
 }
 
@@ -76,21 +96,61 @@ kube::Result<Action> ProgressWatch::Reconcile(const ObjectKey& key, std::stop_to
     const api::Progress ended = EndedProgress(*job->status.progress, job->status.phase == "Succeeded");
     return Write(job, ended, job->status.phase == "Running" ? kEvery : kube::Duration::max(), std::move(stop));
   }
-  const auto launcher = launchers_.With(key, pod->metadata.uid, [&](std::shared_ptr<Launcher>& kept) {
+  const std::shared_ptr<Launcher> launcher = LauncherOf(job, *pod);
+  NoteSize(*job, *launcher);
+  NotePush(*job, *pod, *launcher);
+  if (launcher->pushed.Counts(clock_.Now())) return Say(job, *launcher, kEvery, std::move(stop));
+  const kube::Duration wait = launcher->due - clock_.Now();
+  if (launcher->is_resized) return Say(job, *launcher, std::max(wait, kCatchUp), std::move(stop));
+  return wait > kube::Duration::zero() ? Action::After(wait) : Look(job, *pod, *launcher, std::move(stop));
+}
+
+std::shared_ptr<ProgressWatch::Launcher> ProgressWatch::LauncherOf(const Job& job, const kube::Pod& pod) {
+  return launchers_.With(job->metadata.Key(), pod.metadata.uid, [&](std::shared_ptr<Launcher>& kept) {
     if (!kept) {
-      kept = std::make_shared<Launcher>(ProgressReader(TotalsOf(job->spec.launcher.python_command)));
-      kept->due = clock_.Now() + kFirstLook + SpreadOf(pod->metadata.uid);
+      const StatedTotals stated = TotalsOf(job->spec.launcher.python_command);
+      kept = std::make_shared<Launcher>(Launcher{.stated = stated,
+                                                 .reader = ProgressReader(stated),
+                                                 .pushed = PushedProgress(PushedTextsOf(job->metadata)),
+                                                 .due = clock_.Now() + kFirstLook + SpreadOf(pod.metadata.uid)});
     }
     return kept;
   });
-  if (clock_.Now() < launcher->due) return Action::After(launcher->due - clock_.Now());
-  return Look(job, *pod, *launcher, std::move(stop));
+}
+
+void ProgressWatch::NoteSize(const ElasticHorovodJob& job, Launcher& launcher) {
+  const auto ratio_of = [&](std::int32_t from, std::int32_t to) { return RatioOf(job, from, to); };
+  const std::int32_t workers = job.status.replicas.ready;
+  for (ProgressTrack* track : {&launcher.track, &launcher.pushed.track()}) {
+    launcher.is_resized = track->Resize(workers, ratio_of) || launcher.is_resized;
+  }
+}
+
+SpeedRatio ProgressWatch::RatioOf(const ElasticHorovodJob& job, std::int32_t from, std::int32_t to) {
+  const std::optional<api::JobProfile>& said = job.status.profile;
+  const int gpus = DevicesOf(job.spec.workers).count;
+  const auto profile = caches_.profiles != nullptr && said && gpus > 0
+                           ? caches_.profiles->Get<api::WorkloadProfile>({"", said->name})
+                           : nullptr;
+  if (!profile || !IsFor(*profile, job.metadata.ns)) return RatioBetween(from, to);
+  const SpeedTables::Table table =
+      speed_tables_.Of(*profile, GpuTypeOf(job), gpus, std::max({job.status.replicas.max, from, to}),
+                       std::max(gpus, account_.MostDevicesOnANode()));
+  if (table->empty()) return RatioBetween(from, to);
+  return RatioBetween(SpeedAt(*table, from * gpus), SpeedAt(*table, to * gpus));
+}
+
+void ProgressWatch::NotePush(const ElasticHorovodJob& job, const kube::Pod& pod, Launcher& launcher) {
+  const auto refusal = launcher.pushed.Look(PushedTextsOf(job.metadata), PushedTextsOf(pod.metadata), launcher.stated,
+                                            clock_.WallNow(), clock_.Now());
+  if (!refusal) return;
+  Tell({{kube::EventType::kWarning, "ProgressRefused", "ReadProgress", *refusal}}, events_, log_,
+       kube::KindOf<ElasticHorovodJob>(), job.metadata, "job");
 }
 
 std::shared_ptr<const kube::Pod> ProgressWatch::RunningLauncher(const ObjectKey& job) const {
   for (const auto& pod : caches_.pods.ByIndex<kube::Pod>(pods_by_job_, job.ToString())) {
-    if (pod->metadata.Label(kRoleLabel) == "launcher" && pod->status.phase.view() == "Running" &&
-        !pod->metadata.is_being_deleted()) {
+    if (IsLauncher(*pod) && pod->status.phase.view() == "Running" && !pod->metadata.is_being_deleted()) {
       return pod;
     }
   }
@@ -107,13 +167,6 @@ kube::Result<Action> ProgressWatch::Look(const Job& job, const kube::Pod& pod, L
   launcher.has_turn = false;
   const ObjectKey key = job->metadata.Key();
   launcher.due = clock_.Now() + kEvery;
-  const std::int32_t workers = job->status.replicas.ready;
-  if (const std::int32_t before = std::exchange(launcher.workers, workers);
-      before != workers && before > 0 && workers > 0) {
-    // How much of the workers it gains or loses shows as speed is not known yet: between nothing and all.
-    const double ratio = static_cast<double>(workers) / before;
-    launcher.track.Resize(std::min(ratio, 1.0), std::max(ratio, 1.0));
-  }
   const kube::Status read = ReadLog({key.ns, pod.metadata.name}, launcher, stop);
   if (!read) {
     if (!std::exchange(launcher.is_failure_told, true)) {
@@ -126,18 +179,30 @@ kube::Result<Action> ProgressWatch::Look(const Job& job, const kube::Pod& pod, L
     launcher.due = clock_.Now();
     return Action::After(kCatchUp);
   }
-  const std::optional<Position> where = launcher.reader.Where();
-  if (!where) return Action::After(kEvery);
+  return Say(job, launcher, kEvery, std::move(stop));
+}
+
+kube::Result<Action> ProgressWatch::Say(const Job& job, Launcher& launcher, kube::Duration next, std::stop_token stop) {
+  std::optional<Position> where = launcher.reader.Where();
+  const std::optional<Position>& pushed = launcher.pushed.where();
+  const bool is_pushed = pushed && (launcher.pushed.Counts(clock_.Now()) || !where || where->time <= pushed->time);
+  if (is_pushed) where = pushed;
+  if (!where) {
+    launcher.is_resized = false;
+    return Action::After(next);
+  }
   if (where->step) {
     std::lock_guard lock(mutex_);
-    steps_[key] = {*where->step, clock_.Now()};
+    steps_[job->metadata.Key()] = {*where->step, clock_.Now()};
   }
-  std::optional<Eta> eta = where->done ? launcher.track.Ends() : std::nullopt;
+  std::optional<Eta> eta = where->done ? (is_pushed ? launcher.pushed.track() : launcher.track).Ends() : std::nullopt;
   if (eta && eta->latest < clock_.WallNow()) eta.reset();  // It hangs, or does something else.
   const api::Progress before = job->status.progress ? *job->status.progress : api::Progress();
   const api::Progress progress = ProgressOf(*where, eta, before);
-  if (!IsNews(before, progress)) return Action::After(kEvery);
-  return Write(job, progress, kEvery, std::move(stop));
+  kube::Result<Action> said = Action::After(next);
+  if (IsNews(before, progress)) said = Write(job, progress, next, std::move(stop));
+  if (said) launcher.is_resized = false;
+  return said;
 }
 
 kube::Status ProgressWatch::ReadLog(const ObjectKey& pod, Launcher& launcher, std::stop_token stop) {
@@ -156,9 +221,7 @@ kube::Status ProgressWatch::ReadLog(const ObjectKey& pod, Launcher& launcher, st
     if (!bytes) return std::move(bytes).error();
     if (bytes->empty()) break;
     size += static_cast<std::int64_t>(bytes->size());
-    launcher.reader.Add(*bytes, [&](const Position& at) {
-      if (at.done) launcher.track.Add(at.time, *at.done);
-    });
+    launcher.reader.Add(*bytes, [&](const Position& at) { launcher.track.Add(at); });
   }
   launcher.lags = size >= kMostBytes && !is_tail;
   return {};

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <utility>
 
 namespace grus {
 namespace {
@@ -15,36 +16,69 @@ constexpr double kShortest = 20;    // Seconds that they cover.
 constexpr double kNoise =
     0.12;  // Of a speed, at least: with it, recorded trainings end in their interval nine times of ten.
 constexpr double kLongest = 365 * 86400;  // Seconds.
+constexpr double kRounding = 1e-12;       // Of a share that was multiplied.
 
 double Between(WallTime from, WallTime to) { return Seconds(to - from).count(); }
 
 }  // namespace
 
-void ProgressTrack::Add(WallTime time, const ShareDone& done) {
-  const double middle = (done.least + done.most) / 2;
-  if (!points_.empty() && (middle < points_.back().done || time < points_.back().time)) {
-    points_.clear();
-    before_.reset();
+std::optional<ProgressTrack::Whole> ProgressTrack::WholeOf(const Position& at) {
+  const bool is_of_steps = at.step && at.total_steps > 0 && at.done->least == *at.step / at.total_steps;
+  if (is_of_steps) return Whole{Unit::kSteps, at.total_steps};
+  if (at.epoch && at.total_epochs > 0) return Whole{Unit::kEpochs, at.total_epochs};
+  return std::nullopt;
+}
+
+void ProgressTrack::Restart() {
+  points_.clear();
+  seen_.reset();
+  expected_.reset();
+}
+
+void ProgressTrack::FollowTotal(const std::optional<Whole>& whole) {
+  const std::optional<Whole> before = std::exchange(whole_, whole);
+  if (!before || !whole || before->unit != whole->unit || before->total == whole->total) return;
+  const double factor = before->total / whole->total;
+  for (Point& point : points_) point.done *= factor;
+  for (std::optional<Speed>* speed : {&seen_, &expected_}) {
+    if (*speed) *speed = (*speed)->Times({factor, factor, factor});
   }
-  last_ = done;
-  if (!points_.empty() && middle == points_.back().done) return;
-  if (!points_.empty() && time == points_.back().time) {  // A bar that was redrawn.
+}
+
+void ProgressTrack::Add(const Position& at) {
+  if (!at.done) return;
+  FollowTotal(WholeOf(at));
+  const double middle = (at.done->least + at.done->most) / 2;
+  if (!points_.empty() && (middle < points_.back().done - kRounding || at.time < points_.back().time)) Restart();
+  last_ = *at.done;
+  if (!points_.empty() && middle <= points_.back().done + kRounding) return;
+  if (!points_.empty() && at.time == points_.back().time) {  // A bar that was redrawn.
     points_.back().done = middle;
     return;
   }
   if (points_.size() == kMostPoints) {  // Every other one; the first and the last stay.
     std::size_t kept = 0;
-    for (std::size_t at = 0; at < points_.size(); at += 2) points_[kept++] = points_[at];
+    for (std::size_t i = 0; i < points_.size(); i += 2) points_[kept++] = points_[i];
     points_.resize(kept);
   }
-  points_.push_back({time, middle});
+  points_.push_back({at.time, middle});
 }
 
-void ProgressTrack::Resize(double least, double most) {
-  if (std::optional<Speed> speed = SpeedNow()) {
-    before_ = Speed{speed->usual * std::sqrt(least * most), speed->least * least, speed->most * most};
+bool ProgressTrack::Resize(std::int32_t workers, const RatioOf& ratio_of) {
+  if (workers <= 0 || workers == workers_) return false;
+  const std::int32_t before = std::exchange(workers_, workers);
+  if (before == 0) return false;
+  if (HasSpeed()) {
+    seen_ = SpeedNow();
+    seen_workers_ = before;
   }
+  if (seen_) expected_ = seen_->Times(workers == seen_workers_ ? SpeedRatio() : ratio_of(seen_workers_, workers));
   if (!points_.empty()) points_ = {points_.back()};
+  return true;
+}
+
+bool ProgressTrack::HasSpeed() const {
+  return points_.size() >= kFewest && Between(points_.front().time, points_.back().time) >= kShortest;
 }
 
 double ProgressTrack::SlopeOver(double part) const {
@@ -57,7 +91,7 @@ double ProgressTrack::SlopeOver(double part) const {
 }
 
 std::optional<ProgressTrack::Speed> ProgressTrack::SpeedNow() const {
-  if (points_.size() < kFewest || Between(points_.front().time, points_.back().time) < kShortest) return before_;
+  if (!HasSpeed()) return expected_;
   const double whole = SlopeOver(1), half = SlopeOver(0.5), quarter = SlopeOver(0.25);
   const auto [least, most] = std::minmax({whole, half, quarter});
   return Speed{half, least * (1 - kNoise), most * (1 + kNoise)};
@@ -67,7 +101,7 @@ std::optional<Eta> ProgressTrack::Ends() const {
   const std::optional<Speed> speed = SpeedNow();
   if (!speed || speed->least <= 0) return std::nullopt;
   const double slowest = (1 - last_.least) / speed->least;
-  if (slowest > kLongest) return std::nullopt;
+  if (!(slowest <= kLongest)) return std::nullopt;
   const WallTime from = points_.back().time;
   const auto after = [from](double seconds) {
     return from + std::chrono::duration_cast<WallTime::duration>(Seconds(std::max(seconds, 0.0)));

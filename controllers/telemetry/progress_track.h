@@ -3,16 +3,23 @@
 //
 // The speed is that of the latter half of what was seen since the size changed last. Its interval is as wide as the
 // speeds of the whole, the half and the quarter differ: evaluations, slow starts and noisy neighbours show in them.
-// Right after a change of size there is no such speed; then the one before stands, times the ratio of the two.
+// Right after a change of size there is no such speed; then the last one that was seen stands, times the ratio of the
+// speeds at the two sizes.
+//
+// A share is of steps or of epochs. If their total changes and the count goes on, the shares before are of the new
+// total, too; if the count falls, it is another training.
 //
 // No I/O, clock or thread. Bounded: kMostPoints. A value; not thread-safe.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
 #include "clientlib/base/clock.h"
 #include "controllers/telemetry/progress_reader.h"
+#include "controllers/telemetry/speed_ratio.h"
 
 namespace grus {
 
@@ -24,10 +31,13 @@ class ProgressTrack {
  public:
   static constexpr std::size_t kMostPoints = 64;
 
-  // What is behind the one before, in share or in time, begins a new track.
-  void Add(WallTime time, const ShareDone& done);
-  // The job has another size from now on, and is between `least` and `most` times as fast.
-  void Resize(double least, double most);
+  // What is behind the one before, in share or in time, begins a new track. No effect without a share.
+  void Add(const Position& at);
+
+  using RatioOf = std::function<SpeedRatio(std::int32_t from, std::int32_t to)>;
+  // The job has `workers` from now on. `ratio_of` is asked about the size at which a speed was seen last, and this one.
+  // No effect for 0: it stands still. Returns whether it is another size than before.
+  bool Resize(std::int32_t workers, const RatioOf& ratio_of);
 
   // None: too little was seen, or it would take more than a year.
   std::optional<Eta> Ends() const;
@@ -39,13 +49,25 @@ class ProgressTrack {
   };
   struct Speed {  // Of the whole, each second.
     double usual = 0, least = 0, most = 0;
+    Speed Times(const SpeedRatio& ratio) const { return {usual * ratio.usual, least * ratio.least, most * ratio.most}; }
   };
+  enum class Unit { kSteps, kEpochs };
+  struct Whole {  // What the share is a share of.
+    Unit unit = Unit::kSteps;
+    double total = 0;
+  };
+  static std::optional<Whole> WholeOf(const Position& at);
+  void FollowTotal(const std::optional<Whole>& whole);
+  void Restart();
+  bool HasSpeed() const;  // Of this size.
   std::optional<Speed> SpeedNow() const;
   double SlopeOver(double part) const;
 
   std::vector<Point> points_;
   ShareDone last_;
-  std::optional<Speed> before_;  // The size changed, times the ratio.
+  std::optional<Whole> whole_;
+  std::int32_t workers_ = 0, seen_workers_ = 0;
+  std::optional<Speed> seen_, expected_;  // With seen_workers_; with workers_, by the ratio.
 };
 
 }  // namespace grus

@@ -7,6 +7,7 @@
 #include "controllers/policy/profile_drift.h"
 #include "controllers/queues/wording.h"
 #include "controllers/trial/trial_budget.h"
+#include "controllers/trial/trial_eta.h"
 #include "controllers/trial/trial_list.h"
 #include "controllers/trial/trial_outcome.h"
 #include "controllers/trial/trial_repeats.h"
@@ -375,6 +376,7 @@ TrialPlan Planner::Make() {
   CleanUp();
   SetProgress(status_);
   if (!stands_still_ && view_.workload) Conclude();
+  SetEta(view_, status_);
   if (HasLeftovers(view_)) LookAgain(kPoll);
   plan_.is_urgent = !IsMinorTrialChange(before_, status_);
   plan_.status = std::move(status_);
@@ -385,10 +387,11 @@ TrialPlan Planner::Make() {
 
 TrialPlan PlanTrials(const TrialView& view) {
   TrialPlan plan = Planner(view).Make();
-  // The time alone is not worth a write: it goes with the next change.
+  // The times alone are not worth a write: they go with the next change.
   const api::TrialJobStatus& before = view.job->status;
   const api::TrialCost spent = plan.status.spent;
   plan.status.spent = {spent.gpu_seconds, before.spent.wall_seconds, before.spent.time};
+  KeepEtaUnlessOthersChange(before, plan.status);
   if (!(plan.status == before)) plan.status.spent = spent;
   return plan;
 }

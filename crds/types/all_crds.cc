@@ -76,7 +76,8 @@ kube::CrdInfo TrialJobCrd() {
       "on each, how fast it would be on more, and what to run it on.";
   crd.printer_columns = {
       {"Phase", "string", ".status.phase", "What the TrialJob is doing."},
-      {"Trials", "string", ".status.progress", "Ended trials, and the number planned."},
+      {"Progress", "string", ".status.progress", "Ended trials, and the number planned."},
+      {"ETA", "string", ".status.eta", "When it is done, if it goes on like this."},
       {"Knee", "string", ".status.recommendation[?(@.goal==\"Knee\")].size",
        "Smallest number of GPUs with nine tenths of the highest throughput, their type, and x the batch size."},
       {"Speed-up", "string", ".status.recommendation[?(@.goal==\"Knee\")].speedUp",
@@ -87,6 +88,8 @@ kube::CrdInfo TrialJobCrd() {
       {"Reason", "string", ".status.conditions[?(@.type==\"Ready\")].reason", "Why it is in this phase.", 1},
       {"Recommendation", "string", ".status.recommendation[?(@.goal==\"Knee\")].message", "The knee in a sentence.", 1},
       {"Fingerprint", "string", ".status.fingerprint", "The name of its WorkloadProfile.", 1},
+      {"Latest", "string", ".status.etaLatest", "When it is done at the latest, unless trials wait for GPUs.", 1},
+      {"Message", "string", ".status.conditions[?(@.type==\"Ready\")].message", "The phase in a sentence.", 1},
   };
   static constexpr kube::CelRule kRules[] = {
       {"size(self.metadata.name) <= 32",

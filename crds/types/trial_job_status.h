@@ -83,6 +83,7 @@ struct TrialJobStatus {
   TrialJobPhase phase = TrialJobPhase::kPending;
   std::vector<kube::Condition> conditions = {};
   std::string progress = {};  // "5/8": trials that ended, and all.
+  std::optional<kube::Time> eta = {}, eta_latest = {};
   ThroughputUnit throughput_unit = ThroughputUnit::kNotKnown;
   std::vector<Trial> trials = {};
   std::vector<CurvePoint> curve = {};

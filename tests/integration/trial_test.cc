@@ -31,6 +31,13 @@ TEST_F(Trial, TheLadderEndsWithTheKnee) {
   ASSERT_TRUE(Knee());
   EXPECT_EQ(Knee()->gpus, 4);
   EXPECT_EQ(Tune()->status.progress, "4/4");
+  EXPECT_FALSE(Tune()->status.eta || Tune()->status.eta_latest);
+  const auto says_its_end = [](const Step& step) {
+    if (step.kind != &kube::KindOf<api::TrialJob>() || !step.after) return false;
+    const auto& status = static_cast<const api::TrialJob&>(*step.after).status;
+    return status.eta && status.eta_latest && *status.eta <= *status.eta_latest && *status.eta > *status.start_time;
+  };
+  EXPECT_TRUE(std::ranges::any_of(world().History(ns()), says_its_end)) << "while trials ran";
   EXPECT_EQ(Tune()->status.throughput_unit, api::ThroughputUnit::kSamplesPerSecond);
   EXPECT_NEAR(std::stod(Tune()->status.trials[1].measured->throughput), 200, 10);
   std::int64_t spent = 0;

@@ -93,14 +93,31 @@ World::World()
 }
 
 kube::HttpResponse World::Send(const std::string& method, const std::string& path, const std::string& content_type,
-                               const std::string& body) {
+                               const std::string& body, const std::string& accept) {
   kube::HttpRequest request;
   request.method = method;
   request.target = path;
   request.body = body;
-  request.headers.emplace_back("Accept", "application/json");
+  request.headers.emplace_back("Accept", accept);
   if (!content_type.empty()) request.headers.emplace_back("Content-Type", content_type);
   return Must(transport_->Send(request, {}));
+}
+
+std::map<std::string, std::string> World::Columns(const std::string& path) {
+  const auto answer = Send("GET", path, {}, {}, "application/json;as=Table;v=v1;g=meta.k8s.io");
+  const kube::Json table = Must(kube::ParseJson(answer.body));
+  const kube::Json* const columns = table.At({"columnDefinitions"});
+  const kube::Json* const rows = table.At({"rows"});
+  if (columns == nullptr || rows == nullptr || rows->AsArray()->size() != 1) throw std::runtime_error(answer.body);
+  std::map<std::string, std::string> cells;
+  const auto& values = *rows->AsArray()->front().At({"cells"})->AsArray();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::string* const text = values[i].AsString();
+    cells[*(*columns->AsArray())[i].At({"name"})->AsString()] = text != nullptr       ? *text
+                                                                : values[i].is_null() ? ""
+                                                                                      : kube::ToText(values[i]);
+  }
+  return cells;
 }
 
 void World::AwaitSeen(const kube::Kind& kind, const kube::Object& written) {

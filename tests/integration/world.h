@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -53,7 +54,9 @@ class World {
   const kube::ClientConfig& config() const { return config_; }
   // For what kube::Client has no verb for: apply CRDs, the scale subresource.
   kube::HttpResponse Send(const std::string& method, const std::string& path, const std::string& content_type = {},
-                          const std::string& body = {});
+                          const std::string& body = {}, const std::string& accept = "application/json");
+  // The cells of an object that `kubectl get` shows, by the names of their columns; empty: the cell is.
+  std::map<std::string, std::string> Columns(const std::string& path);
 
   template <typename T>
   std::shared_ptr<const T> Get(const std::string& ns, const std::string& name) const {

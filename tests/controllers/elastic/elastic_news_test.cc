@@ -104,5 +104,40 @@ TEST(ElasticNews, OfAChildTheSpecItsLabelsAndItsEndCount) {
   EXPECT_FALSE(IsSame<kube::Service>({}, [](auto&) {}));
 }
 
+TEST(ElasticNews, HowFarTheTrainingOfAJobIsIsNoNews) {
+  api::ElasticHorovodJob job;
+  job.metadata.uid = "u";
+  job.metadata.generation = 1;
+  job.metadata.annotations = {{"a", "1"}};
+  job.status.replicas.ready = 2;
+  const auto news = [&](const std::function<void(api::ElasticHorovodJob&)>& change) {
+    api::ElasticHorovodJob after = job;
+    after.metadata.resource_version = "2";
+    change(after);
+    return NewsOfJob(&job, &after);
+  };
+  EXPECT_EQ(news([](auto& j) { j.metadata.annotations.emplace("ai.centauruscloud.io/step", "40"); }), News::kNone);
+  EXPECT_EQ(news([](auto& j) { j.status.progress = api::Progress(); }), News::kNone);
+
+  EXPECT_EQ(news([](auto& j) { j.metadata.annotations.emplace("a2", "1"); }), News::kNow);
+  EXPECT_EQ(news([](auto& j) { j.metadata.annotations.emplace("ai.centauruscloud.io/model", "m"); }), News::kNow);
+  EXPECT_EQ(news([](auto& j) { j.metadata.labels.emplace("a", "1"); }), News::kNow);
+  EXPECT_EQ(news([](auto& j) { j.metadata.generation = 2; }), News::kNow);
+  EXPECT_EQ(news([](auto& j) { j.metadata.uid = "another"; }), News::kNow);
+  EXPECT_EQ(news([](auto& j) { j.metadata.deletion_timestamp = kube::Time{}; }), News::kNow);
+  EXPECT_EQ(news([](auto& j) { j.metadata.finalizers.push_back("example.com/f"); }), News::kNow);
+  EXPECT_EQ(news([](auto& j) { j.status.replicas.ready = 3; }), News::kNow);
+  EXPECT_EQ(NewsOfJob(nullptr, &job), News::kNow);
+  EXPECT_EQ(NewsOfJob(&job, nullptr), News::kNow);
+}
+
+TEST(ElasticNews, WhatTheLauncherPushesIsNoNews) {
+  const kube::Pod before = Read<kube::Pod>(
+      R"({"metadata":{"name":"l","uid":"l0","labels":{"ai.centauruscloud.io/role":"launcher"}},"status":{"phase":"Running"}})");
+  kube::Pod after = before;
+  after.metadata.annotations.emplace("ai.centauruscloud.io/step", "40");
+  EXPECT_EQ(NewsOfJobPod(&before, &after), News::kNone);
+}
+
 }  // namespace
 }  // namespace grus

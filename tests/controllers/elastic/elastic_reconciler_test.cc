@@ -194,6 +194,20 @@ TEST_F(ElasticReconcilerTest, AProfileThatAJobNamesCountsBeforeTheCacheHasSeenIt
   }
 }
 
+TEST_F(ElasticReconcilerTest, ProgressThatIsPushedWakesNobody) {
+  AddRunningJob();
+  const auto adds_before = queue_.counts().adds;
+  for (const char* step : {"1", "2", "3"}) {
+    Edit(kJobResource, {"team-a", "bert"},
+         [&](Json& job) { job["metadata"]["annotations"]["ai.centauruscloud.io/step"] = step; });
+  }
+  ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
+  EXPECT_EQ(queue_.counts().adds, adds_before);
+  Edit(kJobResource, {"team-a", "bert"}, [](Json& job) { job["metadata"]["annotations"]["example.com/a"] = "1"; });
+  ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
+  EXPECT_EQ(queue_.counts().adds, adds_before + 1);
+}
+
 TEST_F(ElasticReconcilerTest, Q10AJobThatNothingHappensToIsLookedAtEveryHour) {
   AddJob([](api::ElasticHorovodJob& job) { job.spec.run_policy.suspend = true; });
   Start();

@@ -1,89 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "controllers/profiler/progress_watch.h"
 
-#include <gmock/gmock.h>
-
-#include "controllers/cluster/owners.h"
-#include "tests/kit/log_wire.h"
-#include "tests/kit/reconciler_fixture.h"
+#include "tests/controllers/profiler/progress_fixture.h"
 
 namespace grus {
 namespace {
 
 using namespace std::chrono_literals;
 using kube::Json;
+using testing::kJobs;
 
-constexpr char kJobs[] = "elastichorovodjobs.ai.centauruscloud.io";
-
-// Jobs that run, against an API server in this process; the test plays all other controllers and the kubelet.
-class ProgressWatchTest : public testing::ReconcilerFixture {
- protected:
-  void AddJob(const std::string& name, const std::string& command = R"(["python","train.py"])") {
-    Json job = Named("ai.centauruscloud.io/v1alpha1", "ElasticHorovodJob", name, "team-a");
-    job["spec"] = *kube::ParseJson(R"({"launcherSpec":{"image":"a","pythonCommand":)" + command +
-                                   R"(},"workersSpec":{"image":"a"}})");
-    Create(kJobs, std::move(job));
-    AddLauncher(name, "launcher");
-    Run(name, 2);
-  }
-  void AddLauncher(const std::string& job, const std::string& suffix) {
-    const std::string name = job + "-" + suffix;
-    Json pod = Named("v1", "Pod", name, "team-a");
-    pod["metadata"]["labels"] = Json::MakeObject({{kJobNameLabel, job}, {kRoleLabel, "launcher"}});
-    pod["spec"] = *kube::ParseJson(R"({"nodeName":"n1","containers":[{"name":"launcher","image":"a"}]})");
-    Create("pods", std::move(pod));
-    SetStatus("pods", {"team-a", name},
-              R"({"phase":"Running","containerStatuses":[{"name":"launcher","state":{"running":{}}}]})");
-  }
-  void Run(const std::string& job, int workers) {
-    Edit(
-        kJobs, {"team-a", job},
-        [&](Json& object) {
-          object["status"]["phase"] = "Running";
-          object["status"]["observedGeneration"] = 1;
-          object["status"]["replicas"]["ready"] = workers;
-        },
-        "status");
-  }
-  void SetPhase(const std::string& job, const std::string& phase) {
-    Edit(
-        kJobs, {"team-a", job}, [&](Json& object) { object["status"]["phase"] = phase; }, "status");
-  }
-  void Print(const std::string& job, const std::string& text, const std::string& suffix = "launcher") {
-    server_.AppendPodLog({"team-a", job + "-" + suffix}, "launcher", clock_.WallNow(), text + "\n");
-  }
-  // One pass, when it is due.
-  void Pass(const std::string& job) {
-    for (int i = 0; i < 4; ++i) {
-      ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
-      const int logs = wire_.logs;
-      const auto action = watch_.Reconcile({"team-a", job}, {});
-      ASSERT_TRUE(action) << action.error().message();
-      if (wire_.logs > logs || !action->delay()) break;
-      clock_.Advance(*action->delay());
-    }
-    ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
-  }
-  // A training at so many steps of `total` a minute, looked at each minute.
-  void Train(const std::string& job, int from, int to, int total, int each_minute) {
-    for (int step = from; step <= to; step += each_minute) {
-      Print(job, "step " + std::to_string(step) + "/" + std::to_string(total) + " loss 2.3");
-      Pass(job);
-      clock_.Advance(60s);
-    }
-  }
-  api::Progress Of(const std::string& job) {
-    const auto live = Live<api::ElasticHorovodJob>({"team-a", job});
-    return live->status.progress ? *live->status.progress : api::Progress();
-  }
-
-  kit::LogWire wire_{server_, kube::Error(kube::ErrorCode::kUnavailable, "the kubelet does not answer")};
-  kube::Client wired_{wire_, nullptr, clock_};
-  kube::WorkQueue queue_{clock_};
-  kube::Informer& jobs_ = Cache<api::ElasticHorovodJob>();
-  kube::Informer& pods_ = Cache<kube::Pod>();
-  ProgressWatch watch_{wired_, {jobs_, pods_}, clock_, log_};
-};
+using ProgressWatchTest = testing::ProgressFixture;
 
 TEST_F(ProgressWatchTest, SaysHowFarATrainingIsAndWhenItIsDone) {
   AddJob("train");
@@ -193,17 +120,113 @@ TEST_F(ProgressWatchTest, ALogThatCannotBeReadChangesNothing) {
   EXPECT_EQ(Of("train").summary, "55%");
 }
 
-TEST_F(ProgressWatchTest, AChangeOfSizeChangesTheEndAtOnce) {
+double SecondsBetween(const std::optional<kube::Time>& from, const std::optional<kube::Time>& to) {
+  return std::chrono::duration<double>(to.value().value - from.value().value).count();
+}
+
+TEST_F(ProgressWatchTest, AChangeOfSizeChangesTheEndWithoutALookAtTheLog) {
   AddJob("train");
   StartCaches();
   Train("train", 10, 200, 400, 10);
+  Print("train", "step 210/400 loss 2.3");
+  Pass("train");
   const api::Progress before = Of("train");
+  const int logs = wire_.logs, writes = wire_.writes;
+  clock_.Advance(1s);
   Run("train", 4);
-  Train("train", 210, 210, 400, 10);
+  const kube::Duration next = PassNow("train");
   const api::Progress after = Of("train");
   ASSERT_TRUE(before.eta && after.eta);
+  EXPECT_EQ(wire_.logs, logs);
+  EXPECT_EQ(wire_.writes, writes + 1);
+  EXPECT_EQ(next, ProgressWatch::kEvery - 1s) << "the log is looked at when it was due";
   EXPECT_LT(after.eta->value, before.eta->value - 3min) << "it may be twice as fast now";
   EXPECT_LT(after.eta_earliest->value, before.eta_earliest->value - 5min);
+  EXPECT_GE(after.eta_latest->value, before.eta_latest->value - 1s) << "or not";
+  PassNow("train");
+  EXPECT_EQ(wire_.writes, writes + 1) << "it is said once";
+}
+
+TEST_F(ProgressWatchTest, AChangeOfSizeIsToldEvenIfTheFirstWriteFails) {
+  AddJob("train");
+  StartCaches();
+  Train("train", 10, 210, 400, 10);
+  Pass("train");
+  const api::Progress before = Of("train");
+  Run("train", 4);
+  Settle();
+  std::stop_source stopped;
+  stopped.request_stop();
+  (void)watch_.Reconcile({"team-a", "train"}, stopped.get_token());
+  ASSERT_EQ(Of("train").eta, before.eta);
+  PassNow("train");
+  EXPECT_LT(Of("train").eta->value, before.eta->value - 3min);
+}
+
+// 2 GPUs make 190 samples a second, 4 make 342: 1.8 times as many.
+TEST_F(ProgressWatchTest, WithACurveTheEndMovesByIt) {
+  for (const char* job : {"known", "unknown"}) AddJob(job);
+  AddProfile("known", {{1, 100}, {2, 190}, {4, 342}, {8, 560}});
+  StartCaches();
+  std::map<std::string, api::Progress> before, after, back;
+  for (const std::string job : {"known", "unknown"}) {
+    Train(job, 10, 210, 400, 10);
+    Pass(job);
+    before[job] = Of(job);
+    Run(job, 4);
+    PassNow(job);
+    after[job] = Of(job);
+    Run(job, 2);
+    PassNow(job);
+    back[job] = Of(job);
+  }
+  const auto left = [](const api::Progress& progress) { return SecondsBetween(progress.time, progress.eta); };
+  const auto width = [](const api::Progress& progress) {
+    return SecondsBetween(progress.eta_earliest, progress.eta_latest);
+  };
+  EXPECT_NEAR(left(before["known"]) / left(after["known"]), 1.8, 0.05);
+  EXPECT_NEAR(left(before["unknown"]) / left(after["unknown"]), std::sqrt(2), 0.02) << "between nothing and all";
+  EXPECT_LT(width(after["known"]), 0.8 * width(after["unknown"]));
+  EXPECT_NEAR(left(back["known"]), left(before["known"]), 1) << "back where its speed was seen";
+}
+
+TEST_F(ProgressWatchTest, TheProfileOfAnotherNamespaceIsNoCurve) {
+  AddJob("train");
+  AddProfile("train", {{1, 100}, {2, 190}, {4, 342}, {8, 560}});
+  Edit("workloadprofiles.ai.centauruscloud.io", {"", "bert"},
+       [](Json& profile) { profile["spec"]["workload"]["namespace"] = "team-b"; });
+  StartCaches();
+  Train("train", 10, 210, 400, 10);
+  Pass("train");
+  const api::Progress before = Of("train");
+  Run("train", 4);
+  PassNow("train");
+  EXPECT_NEAR(SecondsBetween(before.time, before.eta) / SecondsBetween(before.time, Of("train").eta), std::sqrt(2),
+              0.02);
+}
+
+TEST_F(ProgressWatchTest, AnEndInYearsIsNotSaid) {
+  AddJob("train");
+  StartCaches();
+  Train("train", 1, 10, 10'000'000, 1);
+  EXPECT_EQ(Of("train").summary, "0%");
+  EXPECT_EQ(Of("train").total_steps, 10'000'000);
+  EXPECT_FALSE(Of("train").eta || Of("train").eta_earliest || Of("train").eta_latest) << "19 years";
+}
+
+TEST_F(ProgressWatchTest, ATotalThatShrinksIsTheNewTotal) {
+  AddJob("train");
+  StartCaches();
+  Train("train", 10, 100, 1000, 10);
+  ASSERT_EQ(Of("train").summary, "10%");
+  for (int step = 101; step <= 200; ++step) {
+    clock_.Advance(6s);
+    Print("train", "step " + std::to_string(step) + "/400 loss 2.3");
+    if (step % 10 == 0) Pass("train");
+  }
+  EXPECT_EQ(Of("train").summary, "50%");
+  ASSERT_TRUE(Of("train").eta);
+  EXPECT_NEAR(SecondsBetween(Of("train").time, Of("train").eta), 1200, 200) << "ten steps a minute, 200 to go";
 }
 
 TEST_F(ProgressWatchTest, WhatOthersWriteStays) {

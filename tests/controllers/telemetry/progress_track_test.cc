@@ -17,7 +17,21 @@ WallTime At(double seconds) {
   return kStart + std::chrono::duration_cast<WallTime::duration>(std::chrono::duration<double>(seconds));
 }
 double SecondsTo(WallTime time) { return std::chrono::duration<double>(time - kStart).count(); }
-void Add(ProgressTrack& track, double seconds, double done) { track.Add(At(seconds), {done, done}); }
+void Add(ProgressTrack& track, double seconds, double done) {
+  Position at;
+  at.time = At(seconds);
+  at.done = ShareDone{done, done};
+  track.Add(at);
+}
+void AddStep(ProgressTrack& track, double seconds, double step, double total) {
+  Position at;
+  at.time = At(seconds);
+  at.step = step;
+  at.total_steps = total;
+  at.done = ShareDone{step / total, step / total};
+  track.Add(at);
+}
+SpeedRatio Unknown(std::int32_t from, std::int32_t to) { return RatioBetween(from, to); }
 
 TEST(ProgressTrack, ASteadyTrainingEndsWhenItWill) {
   ProgressTrack track;
@@ -49,13 +63,72 @@ TEST(ProgressTrack, ASlowStartIsLeftBehind) {
 TEST(ProgressTrack, AChangeOfSizeChangesTheEndAtOnce) {
   ProgressTrack track;
   for (int minute = 0; minute <= 50; ++minute) Add(track, 60 * minute, minute / 100.0);
-  track.Resize(1, 2);
+  EXPECT_FALSE(track.Resize(2, Unknown)) << "so many it has had all the time";
+  EXPECT_TRUE(track.Resize(4, Unknown));
   const auto eta = track.Ends();
   ASSERT_TRUE(eta);
   EXPECT_LE(SecondsTo(eta->earliest), 3000 + 1500);
   EXPECT_GE(SecondsTo(eta->latest), 6000);
   for (int minute = 1; minute <= 10; ++minute) Add(track, 3000 + 60 * minute, 0.5 + minute / 50.0);
   EXPECT_NEAR(SecondsTo(track.Ends()->expected), 4500, 10);
+}
+
+TEST(ProgressTrack, SeveralChangesOfSizeAreOneFromTheSpeedThatWasSeen) {
+  const auto trained = [] {
+    ProgressTrack track;
+    track.Resize(4, Unknown);
+    for (int minute = 0; minute <= 50; ++minute) Add(track, 60 * minute, minute / 100.0);
+    return track;
+  };
+  ProgressTrack never = trained(), once = trained(), often = trained(), back = trained();
+  once.Resize(8, Unknown);
+  for (const int workers : {5, 6, 0, 7, 8}) often.Resize(workers, Unknown);
+  EXPECT_EQ(often.Ends()->earliest, once.Ends()->earliest);
+  EXPECT_EQ(often.Ends()->latest, once.Ends()->latest);
+  EXPECT_FALSE(often.Resize(0, Unknown)) << "it stands still";
+  for (const int workers : {3, 4}) back.Resize(workers, Unknown);  // A worker was replaced.
+  EXPECT_EQ(back.Ends()->expected, never.Ends()->expected);
+  EXPECT_EQ(back.Ends()->latest, never.Ends()->latest);
+}
+
+TEST(ProgressTrack, ACurveIsNarrowerThanTheNumberOfWorkers) {
+  const SpeedPoint four{4, 342, 335, 350}, eight{8, 560, 540, 575};
+  const SpeedRatio by_curve = RatioBetween(four, eight), by_workers = RatioBetween(4, 8);
+  EXPECT_NEAR(by_curve.usual, 560.0 / 342, 1e-9);
+  EXPECT_GT(by_curve.least, 540.0 / 350);
+  EXPECT_LT(by_curve.least, by_curve.usual);
+  EXPECT_LT(by_curve.most, 575.0 / 335);
+  EXPECT_GT(by_curve.most, by_curve.usual);
+  EXPECT_EQ(by_workers.least, 1);
+  EXPECT_EQ(by_workers.most, 2);
+  EXPECT_NEAR(RatioBetween(eight, four).usual, 1 / by_curve.usual, 1e-9);
+  EXPECT_EQ(RatioBetween(8, 4).least, 0.5);
+}
+
+TEST(ProgressTrack, AnotherTotalIsAnotherWholeAtTheSameSpeed) {
+  for (const double total : {150.0, 400.0}) {
+    ProgressTrack track;
+    for (int minute = 0; minute <= 50; ++minute) AddStep(track, 60 * minute, minute, 200);
+    AddStep(track, 60 * 51, 51, total);
+    ASSERT_TRUE(track.Ends());
+    EXPECT_NEAR(SecondsTo(track.Ends()->expected), 60 * total, 1) << total;
+  }
+}
+
+TEST(ProgressTrack, AnotherTotalAlsoCountsRightAfterAChangeOfSize) {
+  ProgressTrack track;
+  track.Resize(2, Unknown);
+  for (int minute = 0; minute <= 50; ++minute) AddStep(track, 60 * minute, minute, 200);
+  track.Resize(4, [](std::int32_t, std::int32_t) { return SpeedRatio{2, 2, 2}; });
+  AddStep(track, 3000, 50, 150);
+  EXPECT_NEAR(SecondsTo(track.Ends()->expected), 3000 + 60 * 100 / 2, 1);
+}
+
+TEST(ProgressTrack, AnotherTotalWithFewerStepsIsAnotherTraining) {
+  ProgressTrack track;
+  for (int minute = 0; minute <= 50; ++minute) AddStep(track, 60 * minute, minute, 200);
+  AddStep(track, 3060, 40, 50);
+  EXPECT_FALSE(track.Ends()) << "80 % in a minute is no speed";
 }
 
 TEST(ProgressTrack, WhatGoesBackBeginsAnew) {

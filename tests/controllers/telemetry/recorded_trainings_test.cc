@@ -59,8 +59,7 @@ class Training {
       if (where && where->time > until) break;
       seen.where = where;
       if (!seen.first) seen.first = where;
-      if (!where || !where->done) continue;
-      track.Add(where->time, *where->done);
+      if (where) track.Add(*where);
     }
     seen.eta = track.Ends();
     return seen;
