@@ -288,7 +288,7 @@ struct App::Impl {
       shared.far_pods = &far;
     }
     const bool has_trials = options.Runs("trial"), has_jobs = options.Runs("elastic");
-    if (has_jobs || has_trials) {
+    if (has_jobs || has_trials || options.RecordsUsage()) {
       shared.jobs = &manager.AddInformer(KindOf<api::ElasticHorovodJob>(), Everything(options));
     }
     // The first to be asked before planning: the account must know the queues when others say what they began.
@@ -342,7 +342,9 @@ struct App::Impl {
 
 std::vector<const kube::Kind*> App::Kinds(const Options& options) {
   std::vector<const kube::Kind*> kinds;
-  if (options.Runs("elastic") || options.Runs("trial")) kinds.push_back(&KindOf<api::ElasticHorovodJob>());
+  if (options.Runs("elastic") || options.Runs("trial") || options.RecordsUsage()) {
+    kinds.push_back(&KindOf<api::ElasticHorovodJob>());
+  }
   if (options.Runs("trial")) kinds.insert(kinds.end(), {&KindOf<api::TrialJob>(), &KindOf<api::WorkloadProfile>()});
   if (options.RecordsUsage() && !options.Runs("trial")) kinds.push_back(&KindOf<api::WorkloadProfile>());
   if (options.Runs("gang")) kinds.push_back(&KindOf<api::PodGroup>());

@@ -144,6 +144,10 @@ std::vector<Right> NeededRights(const Options& options) {
     }
     add({"patch", kGrus, "workloadprofiles/status", "", "", "profiles"});
     for (const std::string& ns : NamespacesOf(Where::kManaged, options)) {
+      for (const std::string_view verb : {"get", "list", "watch"}) {
+        add({verb, kGrus, "elastichorovodjobs", ns, "", "ElasticHorovodJobs"});
+      }
+      add({"get", "batch", "jobs", ns, "", "whose pods use GPUs"});
       add({"get", "apps", "replicasets", ns, "", "whose pods use GPUs"});
       add({"get", "scheduling.x-k8s.io", "podgroups", ns, "", "whose pods use GPUs"});
       for (const OwnerKind& kind : options.owner_kinds) {
@@ -153,7 +157,6 @@ std::vector<Right> NeededRights(const Options& options) {
       if (!options.alnair_annotations) continue;
       add({"patch", "", "pods", ns, "", "Alnair's annotations"});
       add({"patch", kGrus, "elastichorovodjobs", ns, "", "Alnair's annotations"});
-      add({"get", "batch", "jobs", ns, "", "Alnair's annotations"});
       add({"patch", "batch", "jobs", ns, "", "Alnair's annotations"});
     }
   }

@@ -35,7 +35,7 @@ struct Options {
   std::string usage_prometheus, usage_selector;  // No URL: what jobs use is not recorded.
   std::vector<OwnerKind> owner_kinds;
   bool alnair_annotations = false;
-  bool RecordsUsage() const { return Runs("profiler") && Runs("elastic") && !usage_prometheus.empty(); }
+  bool RecordsUsage() const { return Runs("profiler") && !usage_prometheus.empty(); }
   int profile_days = 180;     // 0: profiles are kept for ever.
   int reconcile_threads = 8;  // They mostly wait for the API server.
   kube::LogLevel log_level = kube::LogLevel::kInfo;

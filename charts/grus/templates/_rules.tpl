@@ -81,8 +81,8 @@ for. Of namespaced objects: in all namespaces, or in each of .Values.namespaces.
   resources: [pods/log]
   verbs: [get]
 {{- end }}
-{{- if and $elastic (has "profiler" .Values.controllers) .Values.profiler.prometheus }}
-# What pods use is recorded for the Deployment above a ReplicaSet, and for a PodGroup without controllers.
+{{- if and (has "profiler" .Values.controllers) .Values.profiler.prometheus }}
+# What pods use is recorded for the Deployment above a ReplicaSet, what is above a Job, and a PodGroup without controllers.
 - apiGroups: [apps]
   resources: [replicasets]
   verbs: [get]
@@ -90,6 +90,19 @@ for. Of namespaced objects: in all namespaces, or in each of .Values.namespaces.
   resources: [podgroups]
   verbs: [get]
 {{- $annotates := .Values.profiler.alnairAnnotations }}
+{{- if not $elastic }}
+- apiGroups: [ai.centauruscloud.io]
+  resources: [elastichorovodjobs]
+  verbs: [get, list, watch]
+- apiGroups: [batch]
+  resources: [jobs]
+  verbs: [get{{ if $annotates }}, patch{{ end }}]
+{{- if and $annotates (not $gang) }}
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [patch]
+{{- end }}
+{{- end }}
 {{- range .Values.profiler.ownerKinds }}
 # Kinds of others: what controls them is the job{{ if $annotates }}, and they get Alnair's annotations (patch){{ end }}.
 - apiGroups: [{{ .apiGroup | quote }}]
@@ -156,7 +169,7 @@ for. Of namespaced objects: in all namespaces, or in each of .Values.namespaces.
   resources: [priorityclasses]
   verbs: [list, watch]
 {{- end }}
-{{- if or (has "trial" .Values.controllers) (and $elastic (has "profiler" .Values.controllers) .Values.profiler.prometheus) }}
+{{- if or (has "trial" .Values.controllers) (and (has "profiler" .Values.controllers) .Values.profiler.prometheus) }}
 # What was measured of a workload.
 - apiGroups: [ai.centauruscloud.io]
   resources: [workloadprofiles]
