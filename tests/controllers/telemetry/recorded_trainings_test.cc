@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Progress and end of trainings as frameworks print them: the recorded logs of tests/controllers/measure/corpus whose
-// trainings ran to their end. They are short, so their times count a hundredfold. Asked at a quarter, a half and three
-// quarters of each.
+// Progress and end of trainings as frameworks print them: the recorded logs of tests/controllers/measure/corpus, and of
+// trainings on a GPU in recorded/logs.txt, that ran to their end. They are short, so their times count a hundredfold.
+// Asked at a quarter, a half and three quarters of each.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,23 +18,72 @@ namespace {
 
 struct Recorded {
   const char* name;
-  double epochs;  // As the command would say. 0: the log says it.
+  double epochs = 0;  // As the command would say. 0: the log says it.
+  bool is_on_gpu = false;
 };
 constexpr Recorded kWholeRuns[] = {
-    {"imagenet", 3},    {"mmengine", 3},          {"mmcv-1", 5},       {"pytorch-mnist", 3}, {"fastai", 5},
-    {"ignite-log", 5},  {"hf-plain", 3},          {"hf-bar", 3},       {"hf5-bar", 4},       {"hf5-plain", 4},
-    {"mxnet-bar", 6},   {"keras2-bar", 0},        {"keras2-lines", 0}, {"keras3-bar", 0},    {"keras3-lines", 0},
-    {"tf-keras", 0},    {"paddle-bar", 0},        {"paddle-lines", 0}, {"ignite-bar", 0},    {"fastprogress", 0},
-    {"tqdm-epochs", 0}, {"mxnet-speedometer", 4},
+    {"imagenet", 3},
+    {"mmengine", 3},
+    {"mmcv-1", 5},
+    {"pytorch-mnist", 3},
+    {"fastai", 5},
+    {"ignite-log", 5},
+    {"hf-plain", 3},
+    {"hf-bar", 3},
+    {"hf5-bar", 4},
+    {"hf5-plain", 4},
+    {"mxnet-bar", 6},
+    {"keras2-bar", 0},
+    {"keras2-lines", 0},
+    {"keras3-bar", 0},
+    {"keras3-lines", 0},
+    {"tf-keras", 0},
+    {"paddle-bar", 0},
+    {"paddle-lines", 0},
+    {"ignite-bar", 0},
+    {"fastprogress", 0},
+    {"tqdm-epochs", 0},
+    {"mxnet-speedometer", 4},
+    {"images-small", 0, true},
+    {"images-many-epochs", 0, true},
+    {"images-uneven", 0, true},
+    {"language-base", 0, true},
+    {"language-long-texts", 0, true},
+    {"language-checkpoints", 0, true},
+    {"language-small", 0, true},
+    {"elementwise-pde", 0, true},
+    {"jpegs-two-cpus", 0, true},
+    {"jpegs-three-cpus", 0, true},
+    {"refills-by-turns", 0, true},
+    {"reads-parts-from-disk", 0, true},
+    {"adversarial", 0, true},
+    {"reinforcement", 0, true},
+    {"diffusion-with-samples", 0, true},
+    {"memory-grows-by-lengths", 0, true},
+    {"metrics-on-the-cpu", 0, true},
+    {"hugging-face-bar", 3, true},
+    {"recurrent", 0, true},
+    {"embeddings-adam", 0, true},
+    {"jax-preallocates", 0, true},
+    {"two-level-cycles", 0, true},
+    {"images-large", 0, true},
+    {"images-long-evaluation", 0, true},
+    {"matmul-heavy", 0, true},
 };
 
 class Training {
  public:
   explicit Training(const Recorded& recorded) : stated_{.epochs = recorded.epochs} {
-    std::istringstream text(
-        kit::ReadTreeFile("tests/controllers/measure/corpus/" + std::string(recorded.name) + ".txt"));
+    const std::string name = recorded.name, program = name + " ";
+    std::istringstream text(kit::ReadTreeFile(recorded.is_on_gpu
+                                                  ? "tests/controllers/telemetry/recorded/logs.txt"
+                                                  : "tests/controllers/measure/corpus/" + name + ".txt"));
     std::optional<WallTime> start;
     for (std::string line; std::getline(text, line);) {
+      if (recorded.is_on_gpu) {
+        if (!line.starts_with(program)) continue;
+        line.erase(0, program.size());
+      }
       const std::size_t space = line.find(' ');
       const auto time = kube::ParseTime(line.substr(0, space));
       if (!time) continue;
@@ -75,6 +124,13 @@ class Training {
   std::vector<std::string> lines_;
 };
 
+// When it began, if what was done at its first line took as long as the same later.
+WallTime BeginOf(const Position& first, WallTime end) {
+  const double done = first.done ? (first.done->least + first.done->most) / 2 : 0;
+  const std::chrono::duration<double> before = (end - first.time) * (done / (1 - std::min(done, 0.5)));
+  return first.time - std::chrono::duration_cast<WallTime::duration>(before);
+}
+
 TEST(RecordedTrainings, EndWhenItIsSaid) {
   std::vector<double> off;
   int inside = 0;
@@ -82,7 +138,7 @@ TEST(RecordedTrainings, EndWhenItIsSaid) {
     const Training training(recorded);
     const auto whole = training.ReadUntil(WallTime::max());
     ASSERT_TRUE(whole.where) << recorded.name;
-    const WallTime begin = whole.first->time, end = whole.where->time;
+    const WallTime end = whole.where->time, begin = BeginOf(*whole.first, end);
     for (const double part : {0.25, 0.5, 0.75}) {
       const auto at = begin + std::chrono::duration_cast<WallTime::duration>((end - begin) * part);
       const auto seen = training.ReadUntil(at);
@@ -111,7 +167,7 @@ TEST(RecordedTrainings, NoneIsSaidToBeFurtherThanItIs) {
     if (training.redraws()) continue;
     const auto whole = training.ReadUntil(WallTime::max());
     ASSERT_TRUE(whole.where) << recorded.name;
-    const WallTime begin = whole.first->time, end = whole.where->time;
+    const WallTime end = whole.where->time, begin = BeginOf(*whole.first, end);
     ProgressReader reader({.epochs = recorded.epochs});
     int lines = 0;
     for (const std::string& line : training.lines()) {
