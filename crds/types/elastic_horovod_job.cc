@@ -304,7 +304,7 @@ std::span<const FieldInfo> ElasticHorovodJobStatus::Fields() {
       Field<&T::replicas>("replicas", {.doc = "Counts of workers."}),
       Field<&T::last_scale>("lastScale", {.doc = "The last change of size."}),
       Field<&T::usage>("usage", {.doc = "What the job has used until lastScale."}),
-      Field<&T::progress>("progress", {.doc = "How far the training is, as its log says."}),
+      Field<&T::progress>("progress", {.doc = "How far the training is, as its log or its annotations say."}),
       Field<&T::profile>("profile", {.doc = "The WorkloadProfile that spec.profile selects, if it exists."}),
       Field<&T::selector>("selector", {.doc = "Label selector of the workers, for the scale subresource."}),
       Field<&T::start_time>("startTime", {.doc = "When grus first saw the job, or when it was resumed."}),

@@ -45,13 +45,13 @@ struct JobUsage {
   friend bool operator==(const JobUsage&, const JobUsage&) = default;
 };
 
-// How far the training is, and when it is done: what its log says. Of the launcher that ran last.
+// How far the training is, and when it is done: what its log says, or what it pushes. Of the launcher that ran last.
 struct Progress {
   std::string summary;  // "42%", or "step 1200" where the end is not known.
   std::optional<std::int64_t> step, total_steps, epoch, total_epochs;
   std::optional<std::int32_t> percent;
   std::optional<kube::Time> eta, eta_earliest, eta_latest;
-  std::optional<kube::Time> time;  // Of the line that says so.
+  std::optional<kube::Time> time;  // Of the line, or of the push, that says so.
   std::string metric;              // Written by other tools.
   static std::span<const kube::FieldInfo> Fields();
   friend bool operator==(const Progress&, const Progress&) = default;

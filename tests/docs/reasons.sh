@@ -43,7 +43,7 @@ reasons_of_code() { # By the headings of the page.
       reasons_in controllers/frame/*.{h,cc}
       grep -hoP '\("reason":"\K\w+' crds/types/*.cc
       ;;
-    ElasticHorovodJob) reasons_in controllers/elastic/*.{h,cc} ;;
+    ElasticHorovodJob) reasons_in controllers/{elastic/*,profiler/progress_*}.{h,cc} ;;
     'Changes of size') names_of 'ToString(ScaleReason' controllers/elastic/worker_plan.cc ;;
     PodGroup) reasons_in controllers/gang/*.{h,cc} controllers/cluster/*.{h,cc} ;;
     TrialJob)
