@@ -2,6 +2,8 @@
 #include "controllers/profiler/alnair_annotations.h"
 
 #include <algorithm>
+#include <functional>
+#include <set>
 #include <utility>
 
 #include "clientlib/model/pod.h"
@@ -49,89 +51,85 @@ AlnairAnnotations::AlnairAnnotations(kube::Client& client, const kube::Informer&
                                      const kube::Clock& clock, const kube::Log& log)
     : client_(client), pod_cache_(pods), source_(source), clock_(clock), log_(log) {}
 
-bool AlnairAnnotations::Owner::IsDue(const std::string& pod) const {
-  const AlnairOwned& so_far = pods.at(pod).so_far;
-  const auto before = written.find(pod);
-  if (before != written.end()) return HasRisen(before->second, so_far);
-  return !so_far.numbers.empty() && written.size() < kMostPodsOfOwner;
+AlnairOwned AlnairAnnotations::Owner::Before(const std::string& pod) const {
+  const auto text = texts.find(pod);
+  return text == texts.end() ? AlnairOwned() : ReadAlnairOwned(text->second).value_or(AlnairOwned());
+}
+
+double AlnairAnnotations::Owner::Rise(const std::string& pod, const AlnairOwned& now) const {
+  return texts.size() < kMostPodsOfOwner || texts.contains(pod) ? RiseOf(Before(pod), now) : 0;
+}
+
+AlnairPod AlnairAnnotations::Before(const kube::Pod& pod) const {
+  const auto refused = refused_.find(pod.metadata.uid);
+  if (refused != refused_.end()) return refused->second;
+  return IsOfThis(pod.metadata) ? ReadAlnairPod(pod.metadata.annotations) : AlnairPod();
 }
 
 void AlnairAnnotations::Take(const std::vector<RunBook::Running>& running, const UsageAnswer& answer) {
-  for (auto& [uid, pod] : pods_) pod.is_running = false;
-  for (auto& [id, owner] : owners_) {
-    for (auto& [name, entry] : owner.pods) entry.is_running = false;
-  }
   const PodUsage no_usage;
   const PodDetail no_detail;
-  for (const auto& [seen, is_alone] : running) {
-    const auto pod = pod_cache_.Get<kube::Pod>(seen.key);
-    const bool is_it = pod && pod->metadata.uid == seen.uid && !pod->metadata.is_being_deleted();
-    if (!is_it || !source_.Sees(seen.key.ns)) continue;
-    const auto usage = answer.usage.find(seen.key);
-    const auto detail = answer.details.find(seen.key);
-    TakePod(*pod, seen.node, is_alone && usage != answer.usage.end() ? usage->second : no_usage,
-            is_alone && detail != answer.details.end() ? detail->second : no_detail);
+  std::vector<Seen> seen;
+  std::set<std::string> uids;
+  for (auto& [id, owner] : owners_) owner.is_running = false;
+  for (const auto& [known, is_alone] : running) {
+    auto pod = pod_cache_.Get<kube::Pod>(known.key);
+    const bool is_it = pod && pod->metadata.uid == known.uid && !pod->metadata.is_being_deleted();
+    if (!is_it || !source_.Sees(known.key.ns)) continue;
+    if (refused_.contains(known.uid)) uids.insert(known.uid);
+    std::string owner = OwnerToWrite(*pod);
+    const auto usage = answer.usage.find(known.key);
+    const auto detail = answer.details.find(known.key);
+    if (!is_alone || (usage == answer.usage.end() && detail == answer.details.end())) continue;
+    seen.push_back({std::move(pod), known.node, std::move(owner),
+                    usage != answer.usage.end() ? usage->second : no_usage,
+                    detail != answer.details.end() ? detail->second : no_detail});
   }
-  ForgetWhoIsGone();
-  GatherDue();
+  std::erase_if(owners_, [](const auto& owner) { return !owner.second.is_running; });
+  std::erase_if(refused_, [&](const auto& pod) { return !uids.contains(pod.first); });
+  Gather(seen);
+  Fill(seen);
 }
 
-void AlnairAnnotations::ForgetWhoIsGone() {
-  std::erase_if(pods_, [](const auto& pod) { return !pod.second.is_running; });
-  for (auto& [id, owner] : owners_) {
-    std::erase_if(owner.pods, [&](const auto& pod) { return !pod.second.is_running && !owner.IsDue(pod.first); });
-  }
-  std::erase_if(owners_, [](const auto& owner) { return owner.second.pods.empty(); });
-}
-
-void AlnairAnnotations::TakePod(const kube::Pod& pod, const std::string& node, const PodUsage& usage,
-                                const PodDetail& detail) {
-  const auto [at, is_new] = pods_.try_emplace(pod.metadata.uid, Pod{.key = pod.metadata.Key()});
-  Pod& kept = at->second;
-  kept.is_running = true;
-  if (is_new && IsOfThis(pod.metadata)) kept.so_far = kept.written = ReadAlnairPod(pod.metadata.annotations);
-  Raise(AlnairPodOf(usage, detail), kept.so_far);
-  TakeForOwner(pod, AlnairOwnedOf(usage, detail, node));
-}
-
-void AlnairAnnotations::TakeForOwner(const kube::Pod& pod, const AlnairOwned& now) {
-  Owner* owner = OwnerToWrite(pod);
-  if (owner == nullptr) return;
-  const std::string& name = pod.metadata.name;
-  if (owner->pods.size() >= kMostPodsOfOwner && !owner->pods.contains(name)) return;
-  const auto [at, is_new] = owner->pods.try_emplace(name);
-  at->second.is_running = true;
-  AlnairOwned& so_far = at->second.so_far;
-  const auto written = owner->written.find(name);
-  if (is_new && written != owner->written.end()) so_far = written->second;
-  if (!now.numbers.empty()) Raise(now, so_far);
-}
-
-AlnairAnnotations::Owner* AlnairAnnotations::OwnerToWrite(const kube::Pod& pod) {
-  if (pod.metadata.Controller() == nullptr || pod.metadata.name.size() > kLongestName) return nullptr;
+std::string AlnairAnnotations::OwnerToWrite(const kube::Pod& pod) {
+  if (pod.metadata.Controller() == nullptr || pod.metadata.name.size() > kLongestName) return {};
   const PodOwner owner = PodOwnerOf(pod);
   const OwnerKind* kind = KindIn(kOwnKinds, owner.api_version, owner.ref.kind);
   if (kind == nullptr) kind = KindIn(source_.owner_kinds, owner.api_version, owner.ref.kind);
-  if (kind == nullptr) return nullptr;
-  return &owners_
-              .try_emplace(owner.ref.Id(), Owner{.key = owner.ref.key,
-                                                 .uid = owner.ref.uid,
-                                                 .api_version = owner.api_version,
-                                                 .kind = owner.ref.kind,
-                                                 .resource = kind->resource})
-              .first->second;
+  if (kind == nullptr) return {};
+  const auto [at, is_new] = owners_.try_emplace(owner.ref.Id());
+  if (is_new) at->second = {owner.ref.key, owner.ref.uid, owner.api_version, owner.ref.kind, kind->resource};
+  at->second.is_running = true;
+  return at->first;
 }
 
-void AlnairAnnotations::GatherDue() {
+void AlnairAnnotations::Gather(const std::vector<Seen>& seen) {
+  std::map<std::string, double> owners;
   due_.clear();
-  for (const auto& [uid, pod] : pods_) {
-    if (HasRisen(pod.written, pod.so_far)) due_.push_back({false, uid, pod.last_write});
+  for (const auto& [pod, node, owner, usage, detail] : seen) {
+    const double rise = RiseOf(Before(*pod), AlnairPodOf(usage, detail));
+    if (rise > 0) due_.push_back({.rise = rise, .id = pod->metadata.uid, .pod = pod->metadata.Key()});
+    if (owner.empty()) continue;
+    const double for_owner = owners_.at(owner).Rise(pod->metadata.name, AlnairOwnedOf(usage, detail, node));
+    if (for_owner > 0) owners[owner] = std::max(owners[owner], for_owner);
   }
-  for (const auto& [id, owner] : owners_) {
-    const bool is_due = std::ranges::any_of(owner.pods, [&](const auto& pod) { return owner.IsDue(pod.first); });
-    if (is_due) due_.push_back({true, id, owner.last_write});
+  for (const auto& [id, rise] : owners) due_.push_back({.rise = rise, .is_owner = true, .id = id});
+  std::ranges::stable_sort(due_, std::greater(), &Due::rise);
+  if (due_.size() > kMostDue) due_.resize(kMostDue);
+}
+
+void AlnairAnnotations::Fill(const std::vector<Seen>& seen) {
+  std::map<std::string, Due*> chosen;
+  for (Due& due : due_) chosen[due.id] = &due;
+  for (const auto& [pod, node, owner, usage, detail] : seen) {
+    if (const auto due = chosen.find(pod->metadata.uid); due != chosen.end()) {
+      due->second->numbers = Before(*pod);
+      Raise(AlnairPodOf(usage, detail), due->second->numbers);
+    }
+    if (const auto due = chosen.find(owner); due != chosen.end()) {
+      due->second->pods[pod->metadata.name] = AlnairOwnedOf(usage, detail, node);
+    }
   }
-  std::ranges::stable_sort(due_, {}, &Due::last_write);
 }
 
 int AlnairAnnotations::WriteSome(int most, std::stop_token stop) {
@@ -139,50 +137,47 @@ int AlnairAnnotations::WriteSome(int most, std::stop_token stop) {
   for (; tried < most && !due_.empty() && !stop.stop_requested(); ++tried) {
     const Due due = std::move(due_.front());
     due_.pop_front();
-    if (due.is_owner) WriteOwner(due.id, stop);
-    else WritePod(due.id, stop);
+    if (due.is_owner) WriteOwner(due, stop);
+    else WritePod(due, stop);
   }
   return tried;
 }
 
-void AlnairAnnotations::WritePod(const std::string& uid, std::stop_token stop) {
-  const auto at = pods_.find(uid);
-  if (at == pods_.end()) return;
-  Pod& pod = at->second;
-  const auto live = pod_cache_.Get<kube::Pod>(pod.key);
-  if (!live || live->metadata.uid != uid) return;  // It is gone.
-  pod.last_write = clock_.Now();
-  const auto patched = client_.Patch(kube::KindOf<kube::Pod>(), pod.key, kube::PatchType::kMerge,
-                                     PatchOf(uid, AnnotationsOf(pod.so_far)), {.metadata_only = true}, stop);
-  if (IsSettled(patched ? kube::Status() : kube::Status(patched.error()), "Pod " + pod.key.ToString(), stop)) {
-    pod.written = pod.so_far;
-  }
+void AlnairAnnotations::WritePod(const Due& due, std::stop_token stop) {
+  const auto live = pod_cache_.Get<kube::Pod>(due.pod);
+  if (!live || live->metadata.uid != due.id) return;  // It is gone.
+  const auto patched = client_.Patch(kube::KindOf<kube::Pod>(), due.pod, kube::PatchType::kMerge,
+                                     PatchOf(due.id, AnnotationsOf(due.numbers)), {.metadata_only = true}, stop);
+  const kube::Status done = patched ? kube::Status() : kube::Status(patched.error());
+  if (!IsSettled(done, "Pod " + due.pod.ToString(), stop)) return;
+  // Something may remove annotations on their way: then they are not written each minute.
+  if (!done || !IsOfThis((*patched)->metadata)) refused_[due.id] = due.numbers;
+  else refused_.erase(due.id);
 }
 
-void AlnairAnnotations::WriteOwner(const std::string& id, std::stop_token stop) {
-  const auto at = owners_.find(id);
+void AlnairAnnotations::WriteOwner(const Due& due, std::stop_token stop) {
+  const auto at = owners_.find(due.id);
   if (at == owners_.end()) return;
   Owner& owner = at->second;
   const kube::Kind kind = KindOfOwner(owner.api_version, owner.kind, owner.resource);
-  owner.last_write = clock_.Now();
   kube::Status done = owner.is_read ? kube::Status() : ReadOwner(kind, owner, stop);
-  std::map<std::string, AlnairOwned> entries;
-  std::size_t count = owner.written.size();
-  for (const auto& [pod, entry] : owner.pods) {
-    const bool is_more = !owner.written.contains(pod);
-    if (!owner.IsDue(pod) || (is_more && count == kMostPodsOfOwner)) continue;
+  std::map<std::string, std::string> texts, annotations;
+  std::size_t count = owner.texts.size();
+  for (const auto& [pod, now] : due.pods) {
+    const bool is_more = !owner.texts.contains(pod);
+    if (owner.Rise(pod, now) == 0 || (is_more && count == kMostPodsOfOwner)) continue;
     count += is_more ? 1 : 0;
-    entries[pod] = entry.so_far;
+    AlnairOwned entry = owner.Before(pod);
+    Raise(now, entry);
+    annotations[api::kAlnairOwnerPrefix + pod] = texts[pod] = TextOf(entry);
   }
-  if (done && !entries.empty()) {
-    std::map<std::string, std::string> annotations;
-    for (const auto& [pod, entry] : entries) annotations[api::kAlnairOwnerPrefix + pod] = TextOf(entry);
+  if (done && !texts.empty()) {
     const auto patched = client_.Patch(kind, owner.key, kube::PatchType::kMerge, PatchOf(owner.uid, annotations),
                                        {.metadata_only = true}, stop);
     if (!patched) done = patched.error();
   }
   if (!IsSettled(done, owner.kind + " " + owner.key.ToString(), stop)) return;
-  for (auto& [pod, entry] : entries) owner.written[pod] = std::move(entry);
+  for (auto& [pod, text] : texts) owner.texts[pod] = std::move(text);
 }
 
 kube::Status AlnairAnnotations::ReadOwner(const kube::Kind& kind, Owner& owner, std::stop_token stop) {
@@ -194,15 +189,7 @@ kube::Status AlnairAnnotations::ReadOwner(const kube::Kind& kind, Owner& owner, 
   if (!IsOfThis(metadata)) return {};
   const std::string_view prefix = api::kAlnairOwnerPrefix;
   for (const auto& [name, text] : metadata.annotations) {
-    if (!name.view().starts_with(prefix)) continue;
-    const std::string pod(name.view().substr(prefix.size()));
-    const auto entry = ReadAlnairOwned(text.view());
-    if (!entry) continue;
-    owner.written[pod] = *entry;
-    const auto known = owner.pods.find(pod);
-    if (known == owner.pods.end()) continue;
-    const AlnairOwned now = std::exchange(known->second.so_far, *entry);
-    if (!now.numbers.empty()) Raise(now, known->second.so_far);
+    if (name.view().starts_with(prefix)) owner.texts[std::string(name.view().substr(prefix.size()))] = text.str();
   }
   return {};
 }

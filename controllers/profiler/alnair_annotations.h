@@ -2,18 +2,17 @@
 // Writes what pods with GPUs used at most into the annotations of the original Alnair, for its tools: on the pods, and
 // on the objects that control them.
 //
-// A pod or an owner is written when one of its numbers is new or has risen by a tenth; those first that were written
-// longest ago. An owner is read once, before it is first written, and goes on from what stands there if grus wrote it
-// to this very object (api::kAlnairOfAnnotation); so do pods, from the cache. Only metadata.annotations change. A pod
-// or owner that is gone is left alone. A write that is refused is told once a minute at most, and tried again at the
-// next change; one that did not arrive, at the next sweep.
+// A pod or an owner is written when one of its numbers is new or has risen by a tenth over what stands there; those
+// first that rose most. What grus did not write to this very object (api::kAlnairOfAnnotation) counts for nothing. What
+// stands on a pod is in its cache; an owner is read once, before it is first written. Only metadata.annotations change.
+// A pod or an owner that is gone is left alone. A write that is refused is told once a minute at most, and tried again
+// at the next change; one that did not arrive, at the next sweep.
 //
-// Not thread-safe. Memory: less than a kB for each running pod.
+// Not thread-safe. Memory: a text for each pod that has an owner, and kMostDue writes.
 #pragma once
 
 #include <deque>
 #include <map>
-#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -31,6 +30,7 @@ namespace grus {
 class AlnairAnnotations {
  public:
   static constexpr std::size_t kMostPodsOfOwner = 256;  // An API server takes 256 KiB of annotations.
+  static constexpr std::size_t kMostDue = 300;          // No more can be written until the next sweep.
 
   // `pods`: of the namespaces that are looked after. `source`: which these are, and which owners may be written
   // besides ElasticHorovodJobs and Jobs.
@@ -44,39 +44,40 @@ class AlnairAnnotations {
   bool has_more() const { return !due_.empty(); }
 
  private:
-  struct Pod {
-    kube::ObjectKey key = {};
-    AlnairPod so_far = {}, written = {};
-    std::optional<kube::TimePoint> last_write = {};
-    bool is_running = true;  // In this sweep.
+  // What a pod did since the last sweep.
+  struct Seen {
+    std::shared_ptr<const kube::Pod> pod = {};
+    std::string node = {}, owner = {};  // JobRef::Id(); empty: none that is written.
+    const PodUsage& usage;
+    const PodDetail& detail;
   };
   struct Owner {
     kube::ObjectKey key = {};
     std::string uid = {}, api_version = {}, kind = {}, resource = {};
     bool is_read = false;
-    struct Entry {
-      AlnairOwned so_far = {};
-      bool is_running = true;  // In this sweep.
-    };
-    std::map<std::string, Entry> pods = {};  // By name; of those that run, and of others until it is written.
-    std::map<std::string, AlnairOwned> written = {};
-    std::optional<kube::TimePoint> last_write = {};
+    std::map<std::string, std::string> texts = {};  // That stand there, by pod.
+    bool is_running = true;                         // It has pods that run in this sweep.
 
-    bool IsDue(const std::string& pod) const;
+    // Of what the pod is now. Of those that have no text, some have no room for one.
+    double Rise(const std::string& pod, const AlnairOwned& now) const;
+    AlnairOwned Before(const std::string& pod) const;
   };
   struct Due {
+    double rise = 0;
     bool is_owner = false;
-    std::string id = {};  // The UID of the pod, or the owner's JobRef::Id().
-    std::optional<kube::TimePoint> last_write = {};
+    std::string id = {};                           // The UID of the pod, or the owner's JobRef::Id().
+    kube::ObjectKey pod = {};                      // The pod.
+    AlnairPod numbers = {};                        // Of the pod: what is to stand there.
+    std::map<std::string, AlnairOwned> pods = {};  // Of the owner, by name: what they do.
   };
 
-  void TakePod(const kube::Pod& pod, const std::string& node, const PodUsage& usage, const PodDetail& detail);
-  void TakeForOwner(const kube::Pod& pod, const AlnairOwned& now);
-  Owner* OwnerToWrite(const kube::Pod& pod);
-  void GatherDue();
-  void ForgetWhoIsGone();
-  void WritePod(const std::string& uid, std::stop_token stop);
-  void WriteOwner(const std::string& id, std::stop_token stop);
+  std::string OwnerToWrite(const kube::Pod& pod);
+  AlnairPod Before(const kube::Pod& pod) const;
+  void Gather(const std::vector<Seen>& seen);
+  // What the chosen ones are to have.
+  void Fill(const std::vector<Seen>& seen);
+  void WritePod(const Due& due, std::stop_token stop);
+  void WriteOwner(const Due& due, std::stop_token stop);
   kube::Status ReadOwner(const kube::Kind& kind, Owner& owner, std::stop_token stop);
   // Whether it need not be tried again before a number changes.
   bool IsSettled(const kube::Status& done, const std::string& object, const std::stop_token& stop);
@@ -86,8 +87,8 @@ class AlnairAnnotations {
   const UsageSource& source_;
   const kube::Clock& clock_;
   const kube::Log& log_;
-  std::map<std::string, Pod> pods_;      // By UID.
-  std::map<std::string, Owner> owners_;  // By ID.
+  std::map<std::string, Owner> owners_;       // By ID.
+  std::map<std::string, AlnairPod> refused_;  // What was to stand on pods, by UID.
   std::deque<Due> due_;
   kube::FailureNews news_;
 };

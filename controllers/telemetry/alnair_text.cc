@@ -66,11 +66,14 @@ void RaiseProcesses(const AlnairNumbers& now, AlnairNumbers& so_far) {
   while (so_far.size() > kMostProcesses) so_far.erase(std::prev(so_far.end()));
 }
 
-bool HaveRisen(const AlnairNumbers& before, const AlnairNumbers& now) {
-  return std::ranges::any_of(now, [&](const auto& number) {
-    const auto at = before.find(number.first);
-    return at == before.end() || number.second > at->second * kTenth;
-  });
+double RiseOfNumbers(const AlnairNumbers& before, const AlnairNumbers& now) {
+  double rise = 0;
+  for (const auto& [name, value] : now) {
+    const auto at = before.find(name);
+    if (at == before.end()) return HUGE_VAL;
+    if (value > at->second * kTenth) rise = std::max(rise, at->second > 0 ? value / at->second : HUGE_VAL);
+  }
+  return rise;
 }
 
 // As Python writes a float or, of whole percents, an int.
@@ -203,13 +206,14 @@ void Raise(const AlnairOwned& now, AlnairOwned& so_far) {
   else RaiseNumbers(now.numbers, so_far.numbers);
 }
 
-bool HasRisen(const AlnairPod& before, const AlnairPod& now) {
-  return HaveRisen(before.numbers, now.numbers) || HaveRisen(before.gpu_util, now.gpu_util) ||
-         HaveRisen(before.gpu_mem_util, now.gpu_mem_util);
+double RiseOf(const AlnairPod& before, const AlnairPod& now) {
+  return std::max({RiseOfNumbers(before.numbers, now.numbers), RiseOfNumbers(before.gpu_util, now.gpu_util),
+                   RiseOfNumbers(before.gpu_mem_util, now.gpu_mem_util)});
 }
 
-bool HasRisen(const AlnairOwned& before, const AlnairOwned& now) {
-  return before.node != now.node || HaveRisen(before.numbers, now.numbers);
+double RiseOf(const AlnairOwned& before, const AlnairOwned& now) {
+  if (now.numbers.empty()) return 0;
+  return before.node != now.node ? HUGE_VAL : RiseOfNumbers(before.numbers, now.numbers);
 }
 
 std::map<std::string, std::string> AnnotationsOf(const AlnairPod& pod) {

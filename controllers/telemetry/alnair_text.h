@@ -40,9 +40,10 @@ void Raise(const AlnairPod& now, AlnairPod& so_far);
 // Of a pod that has come back on another node, those of now.
 void Raise(const AlnairOwned& now, AlnairOwned& so_far);
 
-// Whether a reader of `before` should hear of it: a number is new, or has risen by a tenth.
-bool HasRisen(const AlnairPod& before, const AlnairPod& now);
-bool HasRisen(const AlnairOwned& before, const AlnairOwned& now);
+// How much a reader of `before` should hear of it: 0: no number is new or has risen by a tenth; else the most that one
+// has risen, as a factor; infinite: one is new.
+double RiseOf(const AlnairPod& before, const AlnairPod& now);
+double RiseOf(const AlnairOwned& before, const AlnairOwned& now);
 
 // Names, with their domain, and texts.
 std::map<std::string, std::string> AnnotationsOf(const AlnairPod& pod);

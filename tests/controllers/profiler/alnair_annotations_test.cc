@@ -299,6 +299,51 @@ TEST_F(AlnairAnnotationsTest, ARefusalIsToldOnceAMinuteAndTriedAgainAtTheNextCha
   EXPECT_EQ(On("pods", "p2").at("alnair.centaurusinfra.io/max_cpu_util"), "300.0");
 }
 
+TEST_F(AlnairAnnotationsTest, WhatSomethingRemovesOnItsWayIsNotWrittenEachMinute) {
+  StartLongAgo();
+  AddPod("p0", "", "", "", 1);
+  ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
+  Cores("p0", 1);
+  const std::string metadata =
+      R"({"name":"p0","namespace":"team-a","annotations":{"team":"a"},"uid":")" + UidOf("pods", "p0") + "\"}";
+  tap_.Refuse(kube::HttpResponse{
+      200, {}, R"({"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":)" + metadata + "}"});
+  for (int i = 0; i < 3; ++i) Sweep();
+  EXPECT_EQ(Patches(), 1);
+  tap_.Refuse(std::nullopt);
+  rows_.clear();
+  Cores("p0", 2);
+  Sweep();
+  EXPECT_EQ(On("pods", "p0").at("alnair.centaurusinfra.io/max_cpu_util"), "200.0");
+}
+
+TEST_F(AlnairAnnotationsTest, NewOnesAreWrittenFirstThenThoseThatRoseMost) {
+  StartLongAgo();
+  for (int i = 0; i < 3; ++i) {
+    AddPod("p" + std::to_string(i), "", "", "", 1);
+    Cores("p" + std::to_string(i), 1);
+  }
+  ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
+  Sweep();
+  ASSERT_EQ(Patches(), 3);
+  AddPod("p3", "", "", "", 1);
+  ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
+  AlnairAnnotations annotations(tapped_, pods_, source_, clock_, log_);
+  RunBook book;
+  UsageAnswer answer;
+  for (const auto& [pod, cores] : {std::pair("p0", 1.5), {"p1", 1.2}, {"p2", 2.5}, {"p3", 0.1}}) {
+    book.See(*GpuPodOf(*pods_.Get<kube::Pod>({"team-a", pod}), nullptr, {}));
+    answer.usage[{"team-a", pod}].cpu_cores = cores;
+  }
+  annotations.Take(book.RunningPods({clock_.WallNow()}, 120), answer);
+  for (const std::string pod : {"p3", "p2", "p0", "p1"}) {
+    const auto before = On("pods", pod);
+    EXPECT_EQ(annotations.WriteSome(1, {}), 1);
+    EXPECT_NE(On("pods", pod), before) << pod << " is next";
+  }
+  EXPECT_FALSE(annotations.has_more());
+}
+
 TEST_F(AlnairAnnotationsTest, AreAtMostFiveASecondAndTenWithTheWritesOfRuns) {
   StartLongAgo();
   for (int i = 0; i < 12; ++i) {

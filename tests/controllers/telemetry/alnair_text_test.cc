@@ -71,19 +71,25 @@ TEST(AlnairText, WhatIsNoneSaysNothing) {
   }
 }
 
+template <typename T>
+bool Rises(const T& before, const T& now) {
+  return RiseOf(before, now) > 0;
+}
+
 TEST(AlnairText, OnlyNewNumbersAndARiseByATenthAreNews) {
   const AlnairPod before = AlnairPodOf({.cpu_cores = 1}, {.utilization = {{{0, 7}, 50}}});
-  EXPECT_FALSE(HasRisen(before, before));
-  EXPECT_FALSE(HasRisen(before, AlnairPodOf({.cpu_cores = 1.09}, {.utilization = {{{0, 7}, 54}}})));
-  EXPECT_FALSE(HasRisen(before, {})) << "what is not told any more";
-  EXPECT_TRUE(HasRisen(before, AlnairPodOf({.cpu_cores = 1.11}, {})));
-  EXPECT_TRUE(HasRisen(before, AlnairPodOf({}, {.utilization = {{{0, 7}, 56}}})));
-  EXPECT_TRUE(HasRisen(before, AlnairPodOf({}, {.utilization = {{{0, 8}, 1}}})));
-  EXPECT_TRUE(HasRisen(before, AlnairPodOf({}, {.memory_utilization = {{{0, 7}, 1}}})));
+  EXPECT_FALSE(Rises(before, before));
+  EXPECT_FALSE(Rises(before, AlnairPodOf({.cpu_cores = 1.09}, {.utilization = {{{0, 7}, 54}}})));
+  EXPECT_FALSE(Rises(before, AlnairPod())) << "what is not told any more";
+  EXPECT_TRUE(Rises(before, AlnairPodOf({.cpu_cores = 1.11}, {})));
+  EXPECT_TRUE(Rises(before, AlnairPodOf({}, {.utilization = {{{0, 7}, 56}}})));
+  EXPECT_TRUE(Rises(before, AlnairPodOf({}, {.utilization = {{{0, 8}, 1}}})));
+  EXPECT_TRUE(Rises(before, AlnairPodOf({}, {.memory_utilization = {{{0, 7}, 1}}})));
+  EXPECT_DOUBLE_EQ(RiseOf(before, AlnairPodOf({.cpu_cores = 3}, {.utilization = {{{0, 7}, 60}}})), 3);
   const AlnairOwned owned = AlnairOwnedOf({.cpu_cores = 1}, {}, "n1");
-  EXPECT_FALSE(HasRisen(owned, owned));
-  EXPECT_TRUE(HasRisen(owned, AlnairOwnedOf({.cpu_cores = 2}, {}, "n1")));
-  EXPECT_TRUE(HasRisen(owned, AlnairOwnedOf({.cpu_cores = 1}, {}, "n2")));
+  EXPECT_FALSE(Rises(owned, owned));
+  EXPECT_TRUE(Rises(owned, AlnairOwnedOf({.cpu_cores = 2}, {}, "n1")));
+  EXPECT_TRUE(Rises(owned, AlnairOwnedOf({.cpu_cores = 1}, {}, "n2")));
 }
 
 TEST(AlnairText, MaximaStayAndThoseOfAnotherNodeGo) {
