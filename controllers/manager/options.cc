@@ -73,7 +73,8 @@ po::options_description Describe(Options& options, Texts& texts) {
   add("context", text(options.context, "NAME"), "Context of the kubeconfig (default: its current one).");
   add("controllers", preset(texts.controllers, "LIST"),
       "Controllers to run, separated by commas: elastic (ElasticHorovodJob), gang (PodGroup), trial (TrialJob, whose "
-      "trials need elastic), queues (GpuQueue and NodePool), profiler (the progress of trainings, with elastic; what jobs use, with --usage-prometheus).");
+      "trials need elastic), queues (GpuQueue and NodePool), profiler (the progress of trainings, with elastic; what "
+      "jobs use, with --usage-prometheus).");
   add("namespaces", text(texts.namespaces, "LIST"),
       "Namespaces to manage, separated by commas (default: all). With this set, GPUs held by pods in other namespaces "
       "count as free, unless --count-all-pods is.");

@@ -72,6 +72,14 @@ void SetLabel(std::string_view text, std::size_t from, std::size_t end, Figure& 
   figure.label = text.substr(begin, last - begin);
 }
 
+// " 01:56:16", as behind a date without its year: "11/22 01:56:16".
+bool StartsWithTimeOfDay(std::string_view text) {
+  constexpr std::string_view kForm = " 00:00:00";
+  return text.size() >= kForm.size() && std::ranges::equal(text.substr(0, kForm.size()), kForm, [](char c, char form) {
+           return form == '0' ? IsDigit(c) : c == form;
+         });
+}
+
 }  // namespace
 
 std::size_t ReadNumber(std::string_view text, Figure& figure) {
@@ -173,10 +181,12 @@ std::span<Figure> FindFigures(std::string_view text, Figures& figures) {
       Figure total;
       const std::size_t length = next < text.size() ? ReadNumber(text.substr(next), total) : 0;
       const std::size_t total_end = next + length;
-      if (length > 0 && At(text, total_end) != '/' && !GoesOnAsOther(text, total_end, true)) {
+      const bool is_date =
+          At(text, total_end) == '/' || StartsWithTimeOfDay(text.substr(std::min(total_end, text.size())));
+      if (length > 0 && !is_date && !GoesOnAsOther(text, total_end, true)) {
         figure.total = total.value;
         end = total_end;
-      } else if (length > 0) {  // A date with slashes.
+      } else if (length > 0) {
         at = label_from = TokenEnd(text, total_end + 1);
         continue;
       }

@@ -11,10 +11,19 @@
 namespace grus {
 namespace {
 
-constexpr std::int64_t kRecent = 50;  // Lines with counters; one that was not in them is over.
-constexpr double kTolerance = 0.02;   // Of the whole.
-constexpr double kFewSteps = 10;      // Fewer may be a process that lags, and no new pass.
-constexpr double kMostCount = 1e15;   // No training counts further.
+constexpr std::int64_t kRecent = 50;     // Lines with counters; one that was not in them is over.
+constexpr double kTolerance = 0.02;      // Of the whole.
+constexpr double kFewSteps = 10;         // Fewer may be a process that lags, and no new pass.
+constexpr double kLongestResults = 0.4;  // Of an epoch: a validation is part of them.
+constexpr double kMostCount = 1e15;      // No training counts further.
+
+// How an epoch went.
+bool IsResult(std::string_view text) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  constexpr std::string_view kWords[] = {"loss", "accuracy", "complete", "finished", "time cost"};
+  return std::ranges::any_of(
+      kWords, [&](std::string_view word) { return !std::ranges::search(text, word, {}, lower).empty(); });
+}
 
 bool IsCount(const Reading& reading) {
   return reading.measure == Measure::kStep || reading.measure == Measure::kSampleCount;
@@ -61,12 +70,14 @@ bool ProgressReader::ReadLogLine(const LogLine& line) {
   }
   time_ = line.time;
   ++line_;
-  for (const Reading& reading : epochs) NoteEpoch(reading);  // First: "Epoch 2 step 1/60".
+  const bool has_counter = std::ranges::any_of(counts, [](const Reading& count) { return count.total > 0; });
+  const bool closes = !has_counter && IsResult(line.text);
+  for (const Reading& reading : epochs) NoteEpoch(reading, closes);  // First: "Epoch 2 step 1/60".
   for (const Reading& reading : counts) NoteCount(reading);
   return true;
 }
 
-void ProgressReader::NoteEpoch(const Reading& reading) {
+void ProgressReader::NoteEpoch(const Reading& reading, bool closes) {
   if (!epochs_ || (reading.total > 0 && !epochs_->is_printed)) {  // "start_epoch=0" says nothing beside "Epoch 1/3".
     const Counter* const counter = Main();
     epochs_ = Epochs{.first = reading.value,
@@ -74,7 +85,18 @@ void ProgressReader::NoteEpoch(const Reading& reading) {
                      .total = stated_.epochs,
                      .full = counter && counter->is_at_end() ? counter->total : 0};
   }
-  if (reading.value < epochs_->last) return;  // "best epoch: 7"
+  if (reading.value < epochs_->last) return;                                                // "best epoch: 7"
+  if (reading.total == 0 && epochs_->is_printed && reading.value == epochs_->last) return;  // It may count from 0.
+  if (reading.value > epochs_->last) epochs_->is_over = false;
+  if (closes && !epochs_->is_over) {
+    if (reading.value > epochs_->last && epochs_->first_result) {
+      const auto whole = *time_ - *epochs_->first_result;
+      epochs_->has_results_at_end = *epochs_->last_result - *epochs_->first_result < whole * kLongestResults;
+    }
+    epochs_->is_over = epochs_->has_results_at_end;
+    if (reading.value > epochs_->last || !epochs_->first_result) epochs_->first_result = *time_;
+  }
+  if (closes) epochs_->last_result = *time_;
   epochs_->last = reading.value;
   epochs_->is_stale = false;
   epochs_->is_fractional |= reading.resolution > 0 && reading.resolution < 0.5;  // Also "3.0".
@@ -208,8 +230,10 @@ std::optional<ShareDone> ProgressReader::DoneByEpochs(const Counter* counter) co
   if (epochs.is_fractional) return ShareDone{epochs.last / epochs.total, epochs.last / epochs.total};
   // The number of the first epoch, 0 or 1; if it was not seen, either.
   const bool is_first_known = epochs.first <= 1;
-  const double before = epochs.last - (is_first_known ? epochs.first : 1) + (epochs.ends_them ? 1 : 0);
+  const double before =
+      epochs.last - (is_first_known ? epochs.first : 1) + (epochs.ends_them || epochs.is_over ? 1 : 0);
   const double most_before = before + (is_first_known ? 0 : 1);
+  if (epochs.is_over) return of_all(before, most_before);
   if (counter == nullptr) return of_all(before, most_before + 1);
   // Not that of the epoch before.
   const double share = counter->epoch == epochs.last ? counter->last / counter->total : 0;

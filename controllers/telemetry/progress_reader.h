@@ -71,10 +71,14 @@ class ProgressReader {
     bool is_printed = false;  // The total; else it is stated.
     bool is_fractional = false;
     bool ends_them = false;  // Its line stands behind the epoch, not before it.
+    // Lines that say how it went, and have no counter, stand at its end, if the epoch before has none elsewhere.
+    std::optional<WallTime> first_result{}, last_result{};
+    bool has_results_at_end = false, is_over = false;
   };
 
   bool ReadLogLine(const LogLine& line);  // False: it has no counter of the training.
-  void NoteEpoch(const Reading& reading);
+  // `closes`: its line says how the epoch went, and has no counter.
+  void NoteEpoch(const Reading& reading, bool closes);
   void NoteCount(const Reading& reading);
   const Counter* Find(const Reading& reading) const;  // Null: it is new.
   Counter& CounterOf(const Reading& reading);

@@ -48,6 +48,7 @@ void ProgressTrack::FollowTotal(const std::optional<Whole>& whole) {
 void ProgressTrack::Add(const Position& at) {
   if (!at.done) return;
   FollowTotal(WholeOf(at));
+  epochs_ = at.total_epochs;
   const double middle = (at.done->least + at.done->most) / 2;
   if (!points_.empty() && (middle < points_.back().done - kRounding || at.time < points_.back().time)) Restart();
   last_ = *at.done;
@@ -90,11 +91,27 @@ double ProgressTrack::SlopeOver(double part) const {
   return (last.done - first.done) / Between(first.time, last.time);
 }
 
+// Over whole epochs, about the latter half of those that were seen: each has one evaluation. If not one was, over the
+// latter half of what was.
+double ProgressTrack::SlopeOverEpochs() const {
+  const Point& last = points_.back();
+  const double seen = (last.done - points_.front().done) * epochs_;
+  if (seen < 1) return SlopeOver(0.5);
+  const double from = last.done - std::max(1.0, std::floor(seen / 2 + 0.5)) / epochs_;
+  const auto after = std::ranges::find_if(points_, [from](const Point& point) { return point.done >= from; });
+  double before = 0;  // Seconds from `from` to that point.
+  if (after != points_.begin()) {
+    const Point& earlier = *(after - 1);
+    before = Between(earlier.time, after->time) * (after->done - from) / (after->done - earlier.done);
+  }
+  return (last.done - std::max(from, points_.front().done)) / (Between(after->time, last.time) + before);
+}
+
 std::optional<ProgressTrack::Speed> ProgressTrack::SpeedNow() const {
   if (!HasSpeed()) return expected_;
-  const double whole = SlopeOver(1), half = SlopeOver(0.5), quarter = SlopeOver(0.25);
-  const auto [least, most] = std::minmax({whole, half, quarter});
-  return Speed{half, least * (1 - kNoise), most * (1 + kNoise)};
+  const double usual = SlopeOverEpochs();
+  const auto [least, most] = std::minmax({usual, SlopeOver(1), SlopeOver(0.5), SlopeOver(0.25)});
+  return Speed{usual, least * (1 - kNoise), most * (1 + kNoise)};
 }
 
 std::optional<Eta> ProgressTrack::Ends() const {

@@ -62,10 +62,12 @@ class ProgressTrack {
   bool HasSpeed() const;  // Of this size.
   std::optional<Speed> SpeedNow() const;
   double SlopeOver(double part) const;
+  double SlopeOverEpochs() const;
 
   std::vector<Point> points_;
   ShareDone last_;
   std::optional<Whole> whole_;
+  double epochs_ = 0;  // In all; 0: not known.
   std::int32_t workers_ = 0, seen_workers_ = 0;
   std::optional<Speed> seen_, expected_;  // With seen_workers_; with workers_, by the ratio.
 };

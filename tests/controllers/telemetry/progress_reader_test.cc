@@ -277,8 +277,33 @@ TEST(ProgressReader, ATotalThatIsExceededIsWrong) {
 TEST(ProgressReader, TheBestEpochIsNotTheLast) {
   Log log;
   log.Line("start_epoch=0").Lines("Epoch #/4 done, loss 0.3", 1, 3).Line("best epoch: 1");
-  EXPECT_EQ(log.Percent(), 50);
+  EXPECT_EQ(log.Percent(), 75);
   EXPECT_EQ(log.reader.Where()->epoch, 3);
+}
+
+TEST(ProgressReader, ALineWithTheResultsOfAnEpochEndsIt) {
+  Log log;
+  log.Line("Epoch 1/4 Loss: 0.5").Line("val accuracy 0.3").Line("Epoch 2/4 Loss: 0.4");
+  EXPECT_EQ(log.Percent(), 50);
+  log.Line("Epoch 3/4");
+  EXPECT_EQ(log.Percent(), 50);
+  Log headings;
+  headings.Line("Epoch 1/4").Line("Epoch 2/4");
+  EXPECT_EQ(headings.Percent(), 25);
+}
+
+TEST(ProgressReader, ResultsAllOverAnEpochDoNotEndIt) {
+  Log log;
+  for (const char* epoch : {"1", "2", "3"}) {
+    for (int line = 0; line < 5; ++line) log.Line(std::string("Epoch ") + epoch + "/4 Loss: 0.5");
+  }
+  EXPECT_EQ(log.Percent(), 50);
+}
+
+TEST(ProgressReader, ADateWithoutItsYearIsNoCounter) {
+  Log log;
+  log.Line("11/22 01:56:16 - INFO - Epoch [1][30/60] loss: 0.4").Line("11/22 01:56:17 - INFO - saved");
+  EXPECT_EQ(log.reader.Where()->total_steps, 60);
 }
 
 TEST(ProgressReader, StepsThatStartOverAreNoStepsOfTheWhole) {
