@@ -211,8 +211,7 @@ void UsageWatch::AddLostRuns() {
       const bool is_ours = source_.namespaces.empty() || std::ranges::count(source_.namespaces, job.key.ns) > 0;
       if (run.end || !is_ours || known.contains(job.Id())) continue;
       JobRun lost{job, run};
-      // Nobody saw it: no earlier than this.
-      lost.run.end = kube::Time{run.start.value + std::chrono::seconds(run.gpu_seconds / std::max(run.gpus, 1))};
+      lost.run.end = EarliestEndOf(run);  // Nobody saw it.
       workloads_[job.Id()] = {
           .identity = {profile->spec.fingerprint, profile->spec.workload}, .was_resumed = true, .written = run};
       to_record_.push_back(std::move(lost));
@@ -270,8 +269,10 @@ UsageByPod UsageWatch::Ask(std::stop_token stop) {
     return std::clamp<std::chrono::seconds>(since, kShortest, kLongest).count();
   };
   UsageByPod usage;
+  bool is_whole = true;
   for (const UsageQuery& query : UsageQueries(window_of, source_.selector)) {
     if (clock_.Now() - now > kLongestSweep) {  // So that what is known is still written in this pass.
+      is_whole = false;
       if (failing_.insert("the rest").second) {
         log_.Warn("what jobs use is not known", {{"of", "the rest"}, {"error", "Prometheus answers too slowly"}});
       }
@@ -294,6 +295,7 @@ UsageByPod UsageWatch::Ask(std::stop_token stop) {
       if (const auto& value = used.*query.field) field = std::max(field.value_or(0), *value);
     }
   }
+  if (is_whole) failing_.erase("the rest");
   return usage;
 }
 
