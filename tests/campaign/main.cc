@@ -39,7 +39,8 @@ every end with that of the run without faults. A failure is one line that --repl
   --list           the workloads and the faults that there are
 
 With --sweep it kills the manager at every write of a story instead: once right before it, once right after it. The
-stories are the lives of TrialJobs and of queues, or those of the given workloads.
+stories are the lives of TrialJobs and of queues, or those of the given workloads. In stories of usage in which only
+Prometheus has faults, it plays each of these at each query.
 
 With --spec-changes it edits every field of jobs that live instead, without faults: each edit must lead to where a
 fresh deploy of the edited spec leads, and undoing it back.
