@@ -59,6 +59,7 @@ struct Shared {
   kube::Informer& pods;
   kube::Informer& nodes;
   ClusterAccount& account;
+  const Prometheus::Connect& to_prometheus;
   // Null: no controller that runs makes or reads them.
   kube::Informer* jobs = nullptr;
   kube::Informer* groups = nullptr;
@@ -112,7 +113,7 @@ struct ElasticController {
 // TrialJobs and the jobs of their trials; the running jobs that are compared with their profiles.
 struct TrialController {
   TrialController(const Shared& with, ProfileStore& store)
-      : prometheus(with.clock, with.options.prometheus_servers),
+      : prometheus(with.to_prometheus, with.clock, with.options.prometheus_servers),
         reconciler(with.client,
                    {with.manager.AddInformer(KindOf<api::TrialJob>(), Everything(with.options)), *with.jobs, with.pods,
                     with.nodes, with.groups},
@@ -142,7 +143,7 @@ struct ProfilerController {
 // What jobs use.
 struct UsageController {
   UsageController(const Shared& with, ProfileStore& store, kube::Registry& metrics)
-      : prometheus(with.clock, {with.options.usage_prometheus}),
+      : prometheus(with.to_prometheus, with.clock, {with.options.usage_prometheus}),
         watch(with.client, {*with.jobs, with.pods, with.nodes, *with.profiles}, store, prometheus,
               {with.options.usage_prometheus, with.options.usage_selector, with.options.namespaces,
                with.options.owner_kinds, with.options.alnair_annotations},
@@ -264,7 +265,8 @@ class LeaderGate final : public kube::WriteGate {
 
 struct App::Impl {
   Impl(const Options& options, kube::Client& client, kube::LeaderElector* its_elector, const kube::Clock& clock,
-       const kube::Log& log, kube::Registry& metrics, const std::string& instance)
+       const kube::Log& log, kube::Registry& metrics, const std::string& instance,
+       const Prometheus::Connect& to_prometheus)
       : elector(its_elector),
         gate(client, its_elector),
         manager(client, clock, log, metrics),
@@ -281,7 +283,7 @@ struct App::Impl {
                 log),
         account(nodes, pods, clock, options.nominations, &volumes, &devices, &metrics) {
     account.SetResizeSeconds(options.resize_seconds);
-    Shared shared{options, client, manager, events, clock, log, pods, nodes, account};
+    Shared shared{options, client, manager, events, clock, log, pods, nodes, account, to_prometheus};
     if (!options.namespaces.empty() && options.count_all_pods) {
       kube::Informer& far = manager.AddInformer(KindOf<kube::Pod>(), Optional(Elsewhere(options)));
       account.CountAlso(far);
@@ -352,8 +354,8 @@ std::vector<const kube::Kind*> App::Kinds(const Options& options) {
 }
 
 App::App(const Options& options, kube::Client& client, kube::LeaderElector* elector, const kube::Clock& clock,
-         const kube::Log& log, kube::Registry& metrics, const std::string& instance)
-    : impl_(std::make_unique<Impl>(options, client, elector, clock, log, metrics, instance)) {}
+         const kube::Log& log, kube::Registry& metrics, const std::string& instance, Prometheus::Connect to_prometheus)
+    : impl_(std::make_unique<Impl>(options, client, elector, clock, log, metrics, instance, to_prometheus)) {}
 
 App::~App() = default;
 

@@ -12,6 +12,7 @@
 #include "clientlib/runtime/leader_elector.h"
 #include "clientlib/runtime/metrics.h"
 #include "controllers/manager/options.h"
+#include "controllers/prometheus/prometheus.h"
 
 namespace grus {
 
@@ -21,9 +22,10 @@ class App {
   static std::vector<const kube::Kind*> Kinds(const Options& options);
 
   // `instance` names this process in events. `elector` may be null; with one, the client writes only while it leads.
-  // All must outlive the app.
+  // `to_prometheus`: empty: over the network. All must outlive the app.
   App(const Options& options, kube::Client& client, kube::LeaderElector* elector, const kube::Clock& clock,
-      const kube::Log& log, kube::Registry& metrics, const std::string& instance);
+      const kube::Log& log, kube::Registry& metrics, const std::string& instance,
+      Prometheus::Connect to_prometheus = nullptr);
   ~App();
 
   // Blocks until `stop`. Errors: caches that do not sync in time, leadership lost.

@@ -245,8 +245,7 @@ void UsageWatch::AddLostRuns() {
       const JobRef job = JobOfRun(run);
       if (run.end || !source_.Sees(job.key.ns) || known.contains(job.Id())) continue;
       JobRun lost{job, run};
-      // Nobody saw it: no earlier than this.
-      lost.run.end = kube::Time{run.start.value + std::chrono::seconds(run.gpu_seconds / std::max(run.gpus, 1))};
+      lost.run.end = EarliestEndOf(run);  // Nobody saw it.
       workloads_[job.Id()] = {
           .identity = {profile->spec.fingerprint, profile->spec.workload}, .was_resumed = true, .written = run};
       to_record_.push_back(std::move(lost));

@@ -34,14 +34,16 @@ ByteSource Once(std::string body) {
 }  // namespace
 
 Prometheus::Prometheus(Connect connect, const kube::Clock& clock, const std::vector<std::string>& servers)
-    : connect_(std::move(connect)), clock_(clock) {
+    : connect_(connect ? std::move(connect)
+                       : [&clock](const std::string& server) { return ConnectByCurl(server, clock); }),
+      clock_(clock) {
   for (const std::string& server : servers) {
     if (const auto parts = kube::ParseServerUrl(server)) allowed_.insert(NameOf(*parts));
   }
 }
 
 Prometheus::Prometheus(const kube::Clock& clock, const std::vector<std::string>& servers)
-    : Prometheus([&clock](const std::string& server) { return ConnectByCurl(server, clock); }, clock, servers) {}
+    : Prometheus(nullptr, clock, servers) {}
 
 Result<std::optional<double>> Prometheus::Ask(const std::string& url, const std::string& query, std::stop_token stop) {
   std::optional<double> number;

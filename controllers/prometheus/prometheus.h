@@ -35,7 +35,7 @@ class Prometheus {
   // A connection to scheme, host and port of a URL.
   using Connect = std::function<kube::Result<std::shared_ptr<kube::Transport>>(const std::string& server)>;
 
-  // `servers`: those that may be asked, as "http://prometheus.monitoring:9090".
+  // `servers`: those that may be asked, as "http://prometheus.monitoring:9090". `connect`: empty: over the network.
   Prometheus(Connect connect, const kube::Clock& clock, const std::vector<std::string>& servers);
   // Over the network.
   Prometheus(const kube::Clock& clock, const std::vector<std::string>& servers);

@@ -95,7 +95,7 @@ void RunBook::Job::End(const Interval& interval) {
   // Of a job on several types it cannot be said what it does on one.
   run.gpu_type = interval.gpu_types.size() == 1 ? *interval.gpu_types.begin() : std::string();
   run.gpus = std::max(run.gpus, interval.gpus());
-  run.gpu_seconds = std::max<std::int64_t>(before, std::llround(gpu_seconds + interval.gpu_seconds));
+  run.gpu_seconds = std::llround(gpu_seconds + interval.gpu_seconds);
   run.usage = usage.Summary();
   last = UseIn(interval);
   run.end = interval.is_running ? std::nullopt : std::optional(WholeSeconds(*interval.ended));
@@ -153,18 +153,20 @@ void RunBook::Resume(const std::string& job_id, const WorkloadRun& before) {
   const auto gpu_seconds = static_cast<double>(before.gpu_seconds);
   job.usage.Merge(
       RunUsage(before.usage, std::max(gpu_seconds / std::max(before.gpus, 1), 1.0), std::max(gpu_seconds, 1.0)));
-  // Pods that began since then are further ones; those that ran before were counted, from their beginning.
+  // Pods that began since then are further ones. Those that ran before were counted, from their beginning, and what is
+  // more was of pods that have gone.
   const bool is_behind = before.end && *before.end <= job.run.start;
-  if (is_behind) job.gpu_seconds += gpu_seconds;
-  else job.before = before.gpu_seconds;
-  job.run.gpu_seconds =
-      is_behind ? job.run.gpu_seconds + before.gpu_seconds : std::max(job.run.gpu_seconds, before.gpu_seconds);
+  const std::int64_t gone = is_behind ? before.gpu_seconds : before.gpu_seconds - job.run.gpu_seconds;
+  job.gpu_seconds += static_cast<double>(std::max<std::int64_t>(gone, 0));
+  job.run.gpu_seconds += std::max<std::int64_t>(gone, 0);
   job.run.start = std::min(job.run.start, before.start);
   job.run.gpus = std::max(job.run.gpus, before.gpus);
+  job.run.usage = job.usage.Summary();
+  if (job.run.end && !before.end) job.run.end = std::max(*job.run.end, EarliestEndOf(before));
 }
 
-std::unordered_map<kube::ObjectKey, std::set<std::string>> RunBook::JobsOfNames() const {
-  std::unordered_map<kube::ObjectKey, std::set<std::string>> jobs;
+RunBook::Names RunBook::JobsOfNames() const {
+  Names jobs;
   for (const auto& [uid, pod] : pods_) jobs[pod.key].insert(RootOf(*pod.owner).Id());
   for (const Past& past : past_) jobs[past.pod].insert(past.job_id);
   return jobs;
@@ -191,12 +193,17 @@ std::vector<JobRun> RunBook::EndInterval(const UsageByPod& usage, Time now, doub
     interval.pods.push_back(part);
   }
   for (const auto& [id, interval] : intervals) jobs_[id].End(interval);
+  AddLate(usage, jobs_of_names);
   DropEnded(now);
   // What is left of an owner whose pods turned out to be another job's.
   std::erase_if(jobs_, [&](const auto& job) { return !intervals.contains(job.first) && !job.second.run.end; });
   std::vector<JobRun> runs;
   for (const auto& [id, job] : jobs_) runs.push_back({job.ref, job.run, job.last});
   return runs;
+}
+
+Time EarliestEndOf(const WorkloadRun& run) {
+  return {run.start.value + std::chrono::seconds(run.gpu_seconds / std::max(run.gpus, 1))};
 }
 
 std::vector<GpuPod> RunBook::PodsOf(const std::string& job_id) const {
@@ -228,6 +235,31 @@ bool RunBook::Forget(const std::string& job_id) {
   return true;
 }
 
+void RunBook::AddLate(const UsageByPod& usage, const Names& jobs_of_names) {
+  struct Late {
+    std::vector<PodInterval> pods;
+    Time from, to;
+  };
+  std::map<std::string, Late> late;
+  for (const Past& past : past_) {
+    const auto job = jobs_.find(past.job_id);
+    if (job == jobs_.end() || !job->second.run.end || job->second.run.usage != api::ResourceUsage()) continue;
+    Late& its = late.try_emplace(past.job_id, Late{{}, past.started, past.ended}).first->second;
+    its.from = std::min(its.from, past.started);
+    its.to = std::max(its.to, past.ended);
+    PodInterval& pod = its.pods.emplace_back();
+    pod.seconds = SecondsBetween(past.started, past.ended);
+    pod.gpus = past.gpus;
+    const auto used = usage.find(past.pod);
+    if (used != usage.end() && jobs_of_names.at(past.pod).size() == 1) pod.used = used->second;
+  }
+  for (const auto& [id, its] : late) {
+    Job& job = jobs_.at(id);
+    job.usage.Add(its.pods, std::max(SecondsBetween(its.from, its.to), 1.0));
+    job.run.usage = job.usage.Summary();
+  }
+}
+
 // Their intervals are over. A job that has none left stays until it is forgotten.
 void RunBook::DropEnded(Time now) {
   std::set<std::string> owners;
@@ -240,7 +272,7 @@ void RunBook::DropEnded(Time now) {
     }
     const auto job = jobs_.find(RootOf(*pod.owner).Id());
     if (job != jobs_.end()) job->second.gpu_seconds += pod.gpus * SecondsBetween(pod.started, *pod.ended);
-    past_.push_back({pod.key, RootOf(*pod.owner).Id(), *pod.ended});
+    past_.push_back({pod.key, RootOf(*pod.owner).Id(), pod.started, *pod.ended, pod.gpus});
     at = pods_.erase(at);
   }
   std::erase_if(roots_, [&](const auto& root) { return !owners.contains(root.first); });

@@ -61,6 +61,9 @@ struct JobRun {
   bool is_over() const { return run.end.has_value(); }
 };
 
+// Of a run that was recorded while it ran, and not since: it held its GPUs so long at least.
+kube::Time EarliestEndOf(const api::WorkloadRun& run);
+
 class RunBook {
  public:
   // A pod that began, or what has changed about it.
@@ -102,12 +105,14 @@ class RunBook {
     RunUsage usage;
     api::WorkloadRun run;
     GpuInterval last;
-    std::int64_t before = 0;  // GPU seconds that were recorded by another process.
-    double gpu_seconds = 0;   // Of pods that have gone.
+    double gpu_seconds = 0;  // Of pods that have gone.
   };
   const JobRef& RootOf(const JobRef& owner) const;
   // Of how many jobs there were pods of a name, in this interval or shortly before.
-  std::unordered_map<kube::ObjectKey, std::set<std::string>> JobsOfNames() const;
+  using Names = std::unordered_map<kube::ObjectKey, std::set<std::string>>;
+  Names JobsOfNames() const;
+  // What is told only now of jobs that have ended: no source answered while they ran.
+  void AddLate(const UsageByPod& usage, const Names& jobs_of_names);
   void DropEnded(kube::Time now);
 
   std::unordered_map<std::string, GpuPod> pods_;                           // By UID.
@@ -118,7 +123,8 @@ class RunBook {
   struct Past {
     kube::ObjectKey pod;
     std::string job_id;
-    kube::Time ended;
+    kube::Time started, ended;
+    std::int32_t gpus = 0;
   };
   std::vector<Past> past_;  // Pods that ended shortly before the interval: queries look back further.
 };

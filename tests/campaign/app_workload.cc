@@ -53,7 +53,14 @@ void RunApp(const kube::testing::ProcessContext& context, bool uses_leases, Nomi
     election.identity = context.identity;
     elector = Must(kube::LeaderElector::Create(lease_client, context.clock, log, std::move(election)));
   }
-  App app(options, client, elector.get(), context.clock, log, metrics, context.identity);
+  Prometheus::Connect to_prometheus;
+  if (context.asked != nullptr) {
+    options.usage_prometheus = "http://prometheus.test:9090";
+    to_prometheus = [&](const std::string&) {
+      return std::shared_ptr<kube::Transport>(context.asked, [](kube::Transport*) {});
+    };
+  }
+  App app(options, client, elector.get(), context.clock, log, metrics, context.identity, to_prometheus);
   (void)app.Run(stop);  // An error ends the process; it is started again.
 }
 

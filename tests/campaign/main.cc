@@ -17,6 +17,7 @@
 #include "tests/campaign/spec_campaign.h"
 #include "tests/campaign/trial_lives.h"
 #include "tests/campaign/trial_workloads.h"
+#include "tests/campaign/usage_stories.h"
 
 namespace {
 
@@ -38,7 +39,8 @@ every end with that of the run without faults. A failure is one line that --repl
   --list           the workloads and the faults that there are
 
 With --sweep it kills the manager at every write of a story instead: once right before it, once right after it. The
-stories are the lives of TrialJobs and of queues, or those of the given workloads.
+stories are the lives of TrialJobs and of queues, or those of the given workloads. In stories of usage in which only
+Prometheus has faults, it plays each of these at each query.
 
 With --spec-changes it edits every field of jobs that live instead, without faults: each edit must lead to where a
 fresh deploy of the edited spec leads, and undoing it back.
@@ -96,24 +98,49 @@ int RunSpecChanges(const grus::testing::SpecCampaignOptions& options) {
   return report.failed == 0 ? 0 : 1;
 }
 
-int Sweep(const kube::testing::Workloads& workloads, const kube::testing::CampaignOptions& options) {
+struct Count {
   int runs = 0, failed = 0;
+};
+
+// Deaths at each write of the stories, or faults of Prometheus at each query of those that have no others; of several
+// `parts` of these one.
+Count SweepAll(const kube::testing::Workloads& workloads, const std::vector<std::string>& names,
+               const kube::testing::CampaignOptions& options, int parts) {
+  Count count;
   for (const auto& story : workloads) {
-    if (std::count(options.workloads.begin(), options.workloads.end(), story->name()) == 0) continue;
-    const auto report = kube::testing::SweepWrites(*story, options.seed, options.threads);
+    if (std::ranges::count(names, story->name()) == 0) continue;
+    const bool has_deaths = story->Suffers(*kube::testing::FindFaultKind("crash-before"));
+    const auto report = has_deaths ? kube::testing::SweepWrites(*story, options.seed, options.threads)
+                                   : kube::testing::SweepQueries(*story, options.seed, options.threads, parts);
     for (const std::string& failure : report.failures) std::printf("FAIL  %s\n", failure.c_str());
-    std::printf("%s: %d writes, %d runs in %.1f s: %d divergences\n", std::string(story->name()).c_str(), report.writes,
-                report.runs, report.seconds, report.divergences);
+    std::printf("%s: %d %s, %d runs in %.1f s: %d divergences\n", std::string(story->name()).c_str(), report.places,
+                has_deaths ? "writes" : "queries", report.runs, report.seconds, report.divergences);
     std::fflush(stdout);
-    runs += report.runs;
-    failed += report.divergences;
+    count.runs += report.runs;
+    count.failed += report.divergences;
   }
-  if (runs == 0) return std::fputs("campaign: there is no workload of that name\n", stderr), 2;
-  std::printf("%d passed, %d failed\n", runs - failed, failed);
-  return failed == 0 ? 0 : 1;
+  return count;
 }
 
-int Run(const kube::testing::Workloads& workloads, const kube::testing::CampaignOptions& options) {
+int Sweep(const kube::testing::Workloads& workloads, const kube::testing::CampaignOptions& options) {
+  const Count count = SweepAll(workloads, options.workloads, options, 1);
+  if (count.runs == 0) return std::fputs("campaign: there is no workload of that name\n", stderr), 2;
+  std::printf("%d passed, %d failed\n", count.runs - count.failed, count.failed);
+  return count.failed == 0 ? 0 : 1;
+}
+
+// What is played: schedules of faults that are drawn, and sweeps.
+struct Plan {
+  std::vector<std::string> drawn, drawn_of_usage, swept;
+};
+// Schedules of the stories of usage have a draw of their own, so that those of the others stay what they are.
+constexpr int kSchedulesOfUsage = 120, kPartsOfQueries = 18;
+
+bool IsAmong(const std::vector<std::string>& names, const std::string& name) {
+  return std::ranges::count(names, name) > 0;
+}
+
+Count Draw(const kube::testing::Workloads& workloads, const kube::testing::CampaignOptions& options) {
   const auto report = kube::testing::RunCampaign(workloads, options, [](const std::string& line) {
     std::printf("%s\n", line.c_str());
     std::fflush(stdout);
@@ -127,14 +154,32 @@ int Run(const kube::testing::Workloads& workloads, const kube::testing::Campaign
       report.schedules, report.seconds, report.divergences, report.controls, report.false_alarms, report.unreached);
   if (takeover > 0)
     std::printf("longest time from a leader's death to the next one's lease: %.1f s (virtual)\n", takeover);
+  return {report.schedules + report.controls, report.divergences + report.false_alarms + report.unreached};
+}
+
+int Run(const kube::testing::Workloads& workloads, const Plan& plan, const kube::testing::CampaignOptions& options) {
+  Count count;
+  const auto add = [&count](Count more) {
+    count.runs += more.runs;
+    count.failed += more.failed;
+  };
+  const auto draw = [&](const std::vector<std::string>& names, int schedules) {
+    kube::testing::CampaignOptions its = options;
+    its.workloads = names;
+    its.schedules = schedules;
+    if (!names.empty()) add(Draw(workloads, its));
+  };
+  draw(plan.drawn, options.schedules);
+  draw(plan.drawn_of_usage, plan.drawn.empty() ? options.schedules : kSchedulesOfUsage);
+  add(SweepAll(workloads, plan.swept, options, kPartsOfQueries));
   int asked = 0;
   std::vector<std::string> wrong = grus::testing::CheckGangRules(asked);
   for (std::string& what : grus::testing::CheckElasticRules(asked)) wrong.push_back(std::move(what));
   for (const std::string& what : wrong) std::printf("FAIL  %s\n", what.c_str());
-  const int failed = report.divergences + report.false_alarms + report.unreached + static_cast<int>(wrong.size());
+  add({asked, static_cast<int>(wrong.size())});
   std::printf("%d checks of the rules for gangs and jobs, %zu of them wrong\n", asked, wrong.size());
-  std::printf("%d passed, %d failed\n", report.schedules + report.controls + asked - failed, failed);
-  return failed == 0 ? 0 : 1;
+  std::printf("%d passed, %d failed\n", count.runs - count.failed, count.failed);
+  return count.failed == 0 ? 0 : 1;
 }
 
 }  // namespace
@@ -152,6 +197,8 @@ int main(int argc, char** argv) {
                             add(grus::testing::GangWorkloads()), add(grus::testing::ProfileStories())}) {
     played.insert(played.end(), names.begin(), names.end());
   }
+  const std::vector<std::string> usage = add(grus::testing::UsageStories());
+  const std::vector<std::string> usage_under_faults = add(grus::testing::UsageUnderFaults());
   std::vector<std::string> swept = add(grus::testing::TrialLives());
   // What a reclaim has begun must not be lost at any of its writes either.
   std::ranges::copy_if(played, std::back_inserter(swept),
@@ -189,7 +236,18 @@ int main(int argc, char** argv) {
   }
   if (hours != 0 && hours < 4) return std::fputs("campaign: --hours needs 4 or more; see --help\n", stderr), 2;
   if (hours > 0) return grus::testing::RunEndurance(hours, options.seed);
-  if (options.workloads.empty()) options.workloads = sweeps ? swept : played;
-  if (sweeps) return Sweep(workloads, options);
-  return changes_specs ? RunSpecChanges(spec_options) : Run(workloads, options);
+  if (changes_specs) return RunSpecChanges(spec_options);
+  if (sweeps) {
+    if (options.workloads.empty()) options.workloads = swept;
+    return Sweep(workloads, options);
+  }
+  Plan plan{played, usage_under_faults, usage};
+  if (!options.workloads.empty()) plan = {};
+  for (const std::string& name : options.workloads) {
+    (IsAmong(usage, name)                ? plan.swept
+     : IsAmong(usage_under_faults, name) ? plan.drawn_of_usage
+                                         : plan.drawn)
+        .push_back(name);
+  }
+  return Run(workloads, plan, options);
 }

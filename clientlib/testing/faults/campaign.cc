@@ -31,7 +31,7 @@ struct Job {
 // Adds schedules with one fault, of each kind and at each place where it can happen according to `models`.
 void AddSingles(const Workload& workload, const std::vector<Outcome>& models, std::vector<Job>& all) {
   for (const FaultKind& kind : AllFaultKinds()) {
-    if (kind.point == FaultPoint::kRenewal && !workload.uses_leases()) continue;
+    if (!workload.Suffers(kind) || (kind.point == FaultPoint::kRenewal && !workload.uses_leases())) continue;
     for (int seed = 1; seed <= kModels; ++seed) {
       const int places = models[static_cast<std::size_t>(seed - 1)].points[static_cast<std::size_t>(kind.point)];
       for (int at = 0; at < places; ++at) {
@@ -71,12 +71,15 @@ Schedule PlanRandom(const Workload& workload, const std::vector<Outcome>& models
     if (kind.point == FaultPoint::kRenewal && !workload.uses_leases()) return 0;
     return points[static_cast<std::size_t>(kind.point)];
   };
-  const auto& kinds = AllFaultKinds();
-  if (std::none_of(kinds.begin(), kinds.end(), [&](const FaultKind& kind) { return places_of(kind) > 0; })) {
+  std::vector<const FaultKind*> kinds;
+  for (const FaultKind& kind : AllFaultKinds()) {
+    if (workload.Suffers(kind)) kinds.push_back(&kind);
+  }
+  if (std::none_of(kinds.begin(), kinds.end(), [&](const FaultKind* kind) { return places_of(*kind) > 0; })) {
     return schedule;
   }
   while (schedule.faults.size() < wanted) {
-    const FaultKind& kind = kinds[random() % kinds.size()];
+    const FaultKind& kind = *kinds[random() % kinds.size()];
     const int places = places_of(kind);
     if (places == 0) continue;
     schedule.faults.push_back({&kind, static_cast<int>(random() % static_cast<std::uint64_t>(places))});
@@ -204,16 +207,20 @@ CampaignReport RunCampaign(const Workloads& workloads, const CampaignOptions& op
   return report;
 }
 
-SweepReport SweepWrites(const Workload& workload, std::uint64_t seed, int threads) {
+namespace {
+
+// `is_due`: whether the kind is played at the place.
+SweepReport Sweep(const Workload& workload, FaultPoint point, std::uint64_t seed, int threads,
+                  const std::function<bool(const FaultKind& kind, int at)>& is_due) {
   const auto started = std::chrono::steady_clock::now();
   SweepReport report;
   const Schedule without{std::string(workload.name()), seed, {}};
   const Outcome model = Run(workload, without);
   std::vector<Job> jobs{{&workload, without, model.complaints}};
-  report.writes = model.points[static_cast<std::size_t>(FaultPoint::kWrite)];
-  for (int at = 0; at < report.writes; ++at) {
-    for (const char* kind : {"crash-before", "crash-after"}) {
-      jobs.push_back({&workload, {without.workload, seed, {{FindFaultKind(kind), at}}}});
+  report.places = model.points[static_cast<std::size_t>(point)];
+  for (int at = 0; at < report.places; ++at) {
+    for (const FaultKind& kind : AllFaultKinds()) {
+      if (kind.point == point && is_due(kind, at)) jobs.push_back({&workload, {without.workload, seed, {{&kind, at}}}});
     }
   }
   InParallel(jobs.size(), threads, [&](std::size_t i) {
@@ -221,7 +228,7 @@ SweepReport SweepWrites(const Workload& workload, std::uint64_t seed, int thread
     if (job.schedule.faults.empty()) return;
     const Outcome run = Run(workload, job.schedule);
     job.wrong = Compare(model, run);
-    if (run.has_faults_left) job.wrong.emplace_back("the process did not die");
+    if (run.has_faults_left) job.wrong.emplace_back("the fault did not happen");
   });
   for (const Job& job : jobs) {
     ++report.runs;
@@ -229,12 +236,25 @@ SweepReport SweepWrites(const Workload& workload, std::uint64_t seed, int thread
     ++report.divergences;
     report.failures.push_back(Failure(job.schedule, job.wrong));
   }
-  if (report.writes == 0) {
+  if (report.places == 0) {
     ++report.divergences;
-    report.failures.push_back(Failure(without, {"it writes nothing"}));
+    report.failures.push_back(Failure(without, {"there is no place for a fault"}));
   }
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   return report;
+}
+
+}  // namespace
+
+SweepReport SweepWrites(const Workload& workload, std::uint64_t seed, int threads) {
+  return Sweep(workload, FaultPoint::kWrite, seed, threads,
+               [](const FaultKind& kind, int) { return kind.name == "crash-before" || kind.name == "crash-after"; });
+}
+
+SweepReport SweepQueries(const Workload& workload, std::uint64_t seed, int threads, int parts) {
+  const FaultKind* first = FindFaultKind("query-refused");
+  return Sweep(workload, FaultPoint::kQuery, seed, threads,
+               [&](const FaultKind& kind, int at) { return (&kind - first + at) % parts == 0; });
 }
 
 Result<std::vector<std::string>> Replay(const Workloads& workloads, const Schedule& schedule) {

@@ -37,7 +37,7 @@ CampaignReport RunCampaign(const Workloads& workloads, const CampaignOptions& op
                            const std::function<void(const std::string&)>& progress);
 
 struct SweepReport {
-  int writes = 0;                     // Of the run without faults, until it is at rest.
+  int places = 0;                     // Where a fault can happen in the run without faults, until it is at rest.
   int runs = 0, divergences = 0;      // The first is without faults.
   std::vector<std::string> failures;  // As those of a campaign.
   double seconds = 0;
@@ -46,6 +46,9 @@ struct SweepReport {
 // Kills the process at each of its writes: one run without faults, then two for each write, in which the process dies
 // right before it, or right after it without the answer.
 SweepReport SweepWrites(const Workload& workload, std::uint64_t seed, int threads);
+// Plays faults at each of its questions to World::asked: each kind of them at each question, or of several `parts` one,
+// another one at the next question.
+SweepReport SweepQueries(const Workload& workload, std::uint64_t seed, int threads, int parts = 1);
 
 // What is wrong with one schedule; empty: nothing. Errors: an unknown workload.
 Result<std::vector<std::string>> Replay(const Workloads& workloads, const Schedule& schedule);

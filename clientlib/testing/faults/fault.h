@@ -18,7 +18,9 @@ enum class FaultPoint {
   kOpen,     // Openings of watches and logs.
   kEvent,    // Lines of watches, and pieces of logs, that readers get.
   kRenewal,  // Writes of leases.
+  kQuery,    // Questions to the server that World::asked is.
 };
+inline constexpr std::size_t kFaultPoints = 6;
 
 struct FaultKind {
   std::string_view name;  // "crash-after"

@@ -81,7 +81,8 @@ class FaultRun {
         const auto line = network_.Attach(number, workload_.uses_leases() ? identity : "");
         it.stop = std::stop_source();
         std::stop_callback forward(stop, [&it] { it.stop.request_stop(); });
-        workload_.RunProcess({world_.simulation, *line, identity}, it.stop.get_token());
+        const auto asked = world_.asked ? network_.AttachTo(*world_.asked, number) : nullptr;
+        workload_.RunProcess({world_.simulation, *line, identity, asked.get()}, it.stop.get_token());
         WaitFor(world_.simulation, world_.simulation.Between(kQuickestStart, kSlowestStart), stop);
       }
     });

@@ -30,9 +30,9 @@ struct Outcome {
   std::vector<RestState> rests;  // One for each step that waits for rest.
   // "statefulsets.apps default/train-workers" -> "created 1, deleted 0".
   std::map<std::string, std::string> births;
-  std::array<int, 5> points{};   // How often each FaultPoint was passed, until all was at rest.
-  bool has_faults_left = false;  // The run ended before they could happen.
-  Duration took{};               // Virtual.
+  std::array<int, kFaultPoints> points{};  // How often each FaultPoint was passed, until all was at rest.
+  bool has_faults_left = false;            // The run ended before they could happen.
+  Duration took{};                         // Virtual.
   std::uint64_t last_revision = 0;
   Duration longest_takeover{};
 };

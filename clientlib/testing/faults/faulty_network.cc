@@ -166,6 +166,7 @@ class FaultyNetwork::Line final : public Transport {
     }
   }
 
+  std::shared_ptr<const bool> is_dead() const { return is_dead_; }
   void Die() {
     *is_dead_ = true;
     if (!identity_.empty() && renewed_at_ != TimePoint{}) network_.died_at_ = simulation_.Now();
@@ -330,6 +331,32 @@ class FaultyNetwork::Line final : public Transport {
   TimePoint renewed_at_{};  // When the last write that kept its lease was carried out; zero: it holds none.
 };
 
+class FaultyNetwork::AskedLine final : public Transport {
+ public:
+  AskedLine(FaultyNetwork& network, AskedServer& server, std::shared_ptr<const bool> is_dead)
+      : network_(network), server_(server), is_dead_(std::move(is_dead)) {}
+
+  Result<HttpResponse> Send(const HttpRequest& request, std::stop_token) override {
+    return Error(ErrorCode::kInternal, "the simulation only streams from other servers: " + request.target);
+  }
+  Result<StreamResponse> Open(const HttpRequest& request, std::stop_token stop) override {
+    if (*is_dead_) return Dead();
+    const std::vector<Fault> faults = network_.Pass(FaultPoint::kQuery);
+    Simulation& simulation = network_.simulation_;
+    if (!WaitFor(simulation, simulation.Between(kFastest, kSlowest), stop))
+      return Error(ErrorCode::kCancelled, "stopped");
+    if (*is_dead_) return Dead();
+    Result<StreamResponse> answer = server_.Answer(request, faults, std::move(stop));
+    if (*is_dead_) return Dead();
+    return answer;
+  }
+
+ private:
+  FaultyNetwork& network_;
+  AskedServer& server_;
+  const std::shared_ptr<const bool> is_dead_;
+};
+
 FaultyNetwork::FaultyNetwork(Simulation& simulation, FakeApiServer& server, std::vector<Fault> faults, Hooks hooks)
     : simulation_(simulation), server_(server), faults_(std::move(faults)), hooks_(std::move(hooks)) {}
 
@@ -339,6 +366,10 @@ std::unique_ptr<Transport> FaultyNetwork::Attach(int process, std::string identi
   auto line = std::make_unique<Line>(*this, process, std::move(identity));
   lines_[process] = line.get();
   return line;
+}
+
+std::unique_ptr<Transport> FaultyNetwork::AttachTo(AskedServer& server, int process) {
+  return std::make_unique<AskedLine>(*this, server, lines_.at(process)->is_dead());
 }
 
 void FaultyNetwork::Detach(int process) {

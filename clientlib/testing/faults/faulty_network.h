@@ -16,6 +16,7 @@
 #include "clientlib/http/transport.h"
 #include "clientlib/testing/api_server/fake_api_server.h"
 #include "clientlib/testing/faults/fault.h"
+#include "clientlib/testing/faults/workload.h"
 #include "clientlib/testing/simulation/simulation.h"
 
 namespace kube::testing {
@@ -32,6 +33,8 @@ class FaultyNetwork {
 
   // The network as a new process sees it. `identity` is the process's name in leases; empty: it holds none.
   std::unique_ptr<Transport> Attach(int process, std::string identity);
+  // The way of the process that was attached last under that number to another server. REQUIRES: it is still attached.
+  std::unique_ptr<Transport> AttachTo(AskedServer& server, int process);
   // Drops what the process sends from now on.
   void Detach(int process);
 
@@ -45,6 +48,7 @@ class FaultyNetwork {
 
  private:
   class Line;  // One process's connection.
+  class AskedLine;
   class Stream;
   struct Request;
 
@@ -56,7 +60,7 @@ class FaultyNetwork {
   FakeApiServer& server_;
   std::vector<Fault> faults_;  // The remaining ones.
   Hooks hooks_;
-  std::array<int, 5> counts_{};
+  std::array<int, kFaultPoints> counts_{};
   int writes_ = 0;
   std::vector<std::string> breaches_;
   std::map<int, Line*> lines_;  // Of live processes.

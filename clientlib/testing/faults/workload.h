@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -15,9 +16,20 @@
 #include "clientlib/model/json.h"
 #include "clientlib/testing/api_server/fake_api_server.h"
 #include "clientlib/testing/cluster/fake_cluster.h"
+#include "clientlib/testing/faults/fault.h"
 #include "clientlib/testing/simulation/simulation.h"
 
 namespace kube::testing {
+
+// A server that the processes ask besides the API server, such as a Prometheus. On the simulation's thread only.
+class AskedServer {
+ public:
+  virtual ~AskedServer() = default;
+  // On the fiber that asks, which may wait. `faults`: those that are due with this question; they are the server's to
+  // play.
+  virtual Result<StreamResponse> Answer(const HttpRequest& request, const std::vector<Fault>& faults,
+                                        std::stop_token stop) = 0;
+};
 
 // The world of one run.
 struct World {
@@ -34,7 +46,8 @@ struct World {
   FakeApiServer server;
   FakeCluster cluster;
   std::map<std::string, Objects, std::less<>> objects;
-  std::vector<ServerChange> changes;  // Not yet applied to `objects`.
+  std::vector<ServerChange> changes;   // Not yet applied to `objects`.
+  std::unique_ptr<AskedServer> asked;  // Null: there is none. Workload::Prepare() sets it.
 };
 
 // What a user or an accident does, as soon as `when` holds. The last step is the end: its `when` says that all is done,
@@ -52,7 +65,8 @@ struct Step {
 struct ProcessContext {
   const Clock& clock;
   Transport& transport;
-  std::string identity;  // In leases and events.
+  std::string identity;        // In leases and events.
+  Transport* asked = nullptr;  // To World::asked.
 };
 
 // Returns what a change breaks; empty: nothing. Made anew for each run, so it may keep state.
@@ -71,6 +85,8 @@ class Workload {
   virtual void RunProcess(const ProcessContext& context, std::stop_token stop) const = 0;
   virtual int processes() const { return 1; }
   virtual bool uses_leases() const { return false; }  // Its processes write only while they hold one.
+  // Whether random schedules have such faults.
+  virtual bool Suffers(const FaultKind& kind) const { return kind.point != FaultPoint::kQuery; }
 
   // Kinds whose objects the processes create: "services", "statefulsets.apps". The campaign compares how often each
   // object is created and deleted, and a fault may delete or edit one.

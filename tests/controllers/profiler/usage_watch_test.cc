@@ -272,6 +272,58 @@ TEST_F(UsageWatchTest, ARunWhoseJobWentWhileNobodyLookedEnds) {
   EXPECT_EQ(Runs()[0].outcome, api::RunOutcome::kNotKnown);
 }
 
+TEST_F(UsageWatchTest, APodThatEndedWhileNobodyLookedAndStaysSaysItselfWhenItsRunEnded) {
+  Start();
+  AddPod("train-0", "PyTorchJob", "train", "u1");
+  Resolve("u1");
+  utilization_ = {{"train-0", 80}};
+  Sweep();
+  UsageWatch second(client_, {jobs_, pods_, nodes_, profiles_}, store_, prometheus_, {"http://p:9090"}, clock_, log_);
+  clock_.Advance(300s);
+  const kube::Time end{std::chrono::floor<std::chrono::seconds>(clock_.WallNow())};
+  Edit(
+      "pods", {"team-a", "train-0"},
+      [&](Json& pod) {
+        pod["status"]["phase"] = "Succeeded";
+        pod["status"]["containerStatuses"] = *kube::ParseJson(
+            R"([{"name":"c","image":"a","imageID":"","ready":false,"restartCount":0,"state":{"terminated":{"exitCode":0,)"
+            R"("finishedAt":")" +
+            kube::ToText(end) + R"("}}}])");
+      },
+      "status");
+  utilization_.clear();
+  ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
+  ASSERT_TRUE(second.Reconcile(UsageWatch::Sweep(), {}));
+  ASSERT_TRUE(second.Reconcile({"team-a", "team-a/u1"}, {}));
+  for (int i = 0; i < 2; ++i) {
+    clock_.Advance(60s);
+    ASSERT_TRUE(second.Reconcile(UsageWatch::Sweep(), {}));
+    ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
+  }
+  ASSERT_EQ(Runs().size(), 1U);
+  EXPECT_EQ(Runs()[0].end, end);
+  EXPECT_EQ(Runs()[0].gpu_seconds, 720);
+  EXPECT_EQ(Runs()[0].outcome, api::RunOutcome::kSucceeded);
+  EXPECT_EQ(Runs()[0].usage.gpu_utilization_percent, 80);
+}
+
+TEST_F(UsageWatchTest, AJobThatLivedWhileNobodyAnsweredIsRecordedOnceSomebodyDoes) {
+  Start();
+  AddPod("train-0", "PyTorchJob", "train", "u1");
+  Resolve("u1");
+  is_down_ = true;
+  Sweep();
+  Bury("train-0");
+  Sweep();
+  EXPECT_TRUE(Runs().empty());
+  is_down_ = false;
+  utilization_ = {{"train-0", 70}};
+  Sweep();
+  ASSERT_EQ(Runs().size(), 1U);
+  EXPECT_EQ(Runs()[0].usage.gpu_utilization_percent, 70);
+  EXPECT_TRUE(Runs()[0].end);
+}
+
 TEST_F(UsageWatchTest, WhatARunWasKnownToBeStaysWhenItEndedWhileNobodyLooked) {
   Start();
   AddPod("train-0", "PyTorchJob", "train", "u1");

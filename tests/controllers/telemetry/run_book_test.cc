@@ -266,6 +266,64 @@ TEST_F(RunBookTest, GoesOnWithWhatWasRecordedBefore) {
   EXPECT_EQ(runs[0].run.usage.max_gpu_memory_bytes, 5'000'000'000);
 }
 
+TEST_F(RunBookTest, AfterARestartPodsThatHadGoneStillCount) {
+  // Two of four pods went after an hour; what was recorded then has all of them, and this process sees the others.
+  const api::WorkloadRun before{.uid = "uid-a", .gpus = 4, .gpu_seconds = 4 * 3600, .start = At(0)};
+  book_.See(Pod("a-0", "a", 0));
+  EXPECT_EQ(End(3660, {})[0].run.gpu_seconds, 2 * 3660);
+  book_.Resume("team-a/uid-a", before);
+  EXPECT_EQ(End(3720, {})[0].run.gpu_seconds, 4 * 3600 + 2 * 60) << "it does not stand still until the two catch up";
+  book_.See(Ended(Pod("a-0", "a", 0), 7320));
+  EXPECT_EQ(End(7380, {})[0].run.gpu_seconds, 4 * 3600 + 2 * 3660);
+}
+
+TEST_F(RunBookTest, ARunWhoseLastPodEndedWhileNobodyLookedKeepsWhatWasKnownAndEndsWithThePod) {
+  api::WorkloadRun before{.uid = "uid-a", .gpus = 2, .gpu_seconds = 2 * 360, .start = At(0)};
+  before.usage.gpu_utilization_percent = 60;
+  book_.See(Ended(Pod("a-0", "a", 0), 580));
+  (void)End(660, {});
+  book_.Resume("team-a/uid-a", before);
+  const auto runs = End(720, {});
+  ASSERT_EQ(runs.size(), 1U);
+  EXPECT_EQ(runs[0].run.end, At(580));
+  EXPECT_EQ(runs[0].run.gpu_seconds, 2 * 580);
+  EXPECT_EQ(runs[0].run.usage.gpu_utilization_percent, 60);
+}
+
+TEST_F(RunBookTest, ARunEndsNotBeforeTheTimeForWhichItWasRecordedToRun) {
+  // One pod failed early and is still there; the others went with nobody looking.
+  api::WorkloadRun before{.uid = "uid-a", .gpus = 4, .gpu_seconds = 4 * 360, .start = At(0)};
+  before.usage.gpu_utilization_percent = 60;
+  book_.See(Ended(Pod("a-0", "a", 0), 100));
+  (void)End(660, {});
+  book_.Resume("team-a/uid-a", before);
+  EXPECT_EQ(End(720, {})[0].run.end, At(360));
+}
+
+TEST_F(RunBookTest, WhatIsToldOnlyOnceAJobHasEndedCountsIfNothingWasToldBefore) {
+  book_.See(Pod("a-0", "a", 10));
+  book_.See(Pod("b-0", "b", 10));
+  (void)End(60, Uses({{"b-0", 0.3}}));  // Of a, nobody answers.
+  book_.See(Ended(Pod("a-0", "a", 10), 110));
+  book_.See(Ended(Pod("b-0", "b", 10), 110));
+  (void)End(120, {});
+  auto runs = End(180, Uses({{"a-0", 0.7}, {"b-0", 0.9}}));
+  ASSERT_EQ(runs.size(), 2U);
+  EXPECT_EQ(runs[0].run.usage.gpu_utilization_percent, 70);
+  EXPECT_EQ(runs[0].run.usage.max_gpu_memory_bytes, 700'000'000);
+  EXPECT_EQ(runs[0].run.end, At(110));
+  EXPECT_EQ(runs[0].run.gpu_seconds, 200);
+  EXPECT_EQ(runs[1].run.usage.gpu_utilization_percent, 30) << "it was told before";
+}
+
+TEST_F(RunBookTest, WhatIsToldLateOfANameThatTwoJobsHadIsOfNeither) {
+  book_.See(Pod("x", "a", 10));
+  book_.See(Ended(Pod("x", "a", 10), 50));
+  (void)End(60, {});
+  book_.See(Pod("x", "b", 70));
+  for (const JobRun& run : End(120, Uses({{"x", 0.7}}))) EXPECT_EQ(run.run.usage, api::ResourceUsage());
+}
+
 TEST(MergeRun, KeepsThoseThatRunAndThoseThatEndedLast) {
   std::vector<api::WorkloadRun> runs;
   const auto run = [](const std::string& uid, int start, std::optional<int> end) {

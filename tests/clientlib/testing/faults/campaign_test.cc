@@ -141,6 +141,7 @@ TEST(Campaign, AnOperatorWithoutBugsPasses) {
   EXPECT_THAT(report.failures, IsEmpty());
   EXPECT_TRUE(report.ok());
   for (const FaultKind& kind : AllFaultKinds()) {
+    if (kind.point == FaultPoint::kQuery) continue;  // It asks no other server.
     EXPECT_THAT(report.table, HasSubstr("\n" + std::string(kind.name) + " ")) << "a kind that was not played";
   }
 }
@@ -199,10 +200,10 @@ TEST(Campaign, AFailureIsALineThatPlaysItAgain) {
 TEST(Campaign, ASweepKillsTheProcessRightBeforeAndRightAfterEachWrite) {
   const CopierWorkload workload(Bug::kNone);
   const SweepReport report = SweepWrites(workload, 1, 1);
-  EXPECT_EQ(report.writes,
+  EXPECT_EQ(report.places,
             kube::testing::Run(workload, {"copier", 1, {}}).points[static_cast<std::size_t>(FaultPoint::kWrite)]);
-  EXPECT_GE(report.writes, 6) << "3 copies are made, 1 is edited, 1 is deleted and made again";
-  EXPECT_EQ(report.runs, 1 + 2 * report.writes);
+  EXPECT_GE(report.places, 6) << "3 copies are made, 1 is edited, 1 is deleted and made again";
+  EXPECT_EQ(report.runs, 1 + 2 * report.places);
   EXPECT_THAT(report.failures, IsEmpty());
   EXPECT_EQ(report.divergences, 0);
 }
