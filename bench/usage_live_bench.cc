@@ -301,6 +301,7 @@ int Run(const LiveUsage& options) {
 }  // namespace bench
 
 int main(int argc, char** argv) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
   bench::LiveUsage options;
   if (bench::Parse(argc, argv, options)) return bench::Run(options);
   std::fprintf(stderr,
