@@ -72,12 +72,12 @@ void SetLabel(std::string_view text, std::size_t from, std::size_t end, Figure& 
   figure.label = text.substr(begin, last - begin);
 }
 
-// " 01:56:16", as behind a date without its year: "11/22 01:56:16".
-bool StartsWithTimeOfDay(std::string_view text) {
-  constexpr std::string_view kForm = " 00:00:00";
-  return text.size() >= kForm.size() && std::ranges::equal(text.substr(0, kForm.size()), kForm, [](char c, char form) {
-           return form == '0' ? IsDigit(c) : c == form;
-         });
+// "11/22 01:56:16", a date without its year, and the time of day.
+bool IsDateAt(std::string_view text, std::size_t begin, std::size_t end) {
+  constexpr std::string_view kForm = "00/00 00:00:00";
+  text = text.substr(begin, kForm.size());
+  return end - begin == 5 &&
+         std::ranges::equal(text, kForm, [](char c, char form) { return form == '0' ? IsDigit(c) : c == form; });
 }
 
 }  // namespace
@@ -181,8 +181,7 @@ std::span<Figure> FindFigures(std::string_view text, Figures& figures) {
       Figure total;
       const std::size_t length = next < text.size() ? ReadNumber(text.substr(next), total) : 0;
       const std::size_t total_end = next + length;
-      const bool is_date =
-          At(text, total_end) == '/' || StartsWithTimeOfDay(text.substr(std::min(total_end, text.size())));
+      const bool is_date = At(text, total_end) == '/' || (figure.label.empty() && IsDateAt(text, at, total_end));
       if (length > 0 && !is_date && !GoesOnAsOther(text, total_end, true)) {
         figure.total = total.value;
         end = total_end;

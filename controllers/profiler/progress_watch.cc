@@ -122,7 +122,7 @@ void ProgressWatch::NoteSize(const ElasticHorovodJob& job, Launcher& launcher) {
   const auto ratio_of = [&](std::int32_t from, std::int32_t to) { return RatioOf(job, from, to); };
   const std::int32_t workers = job.status.replicas.ready;
   for (ProgressTrack* track : {&launcher.track, &launcher.pushed.track()}) {
-    launcher.is_resized = track->Resize(workers, ratio_of) || launcher.is_resized;
+    launcher.is_resized = track->Resize(workers, {clock_.WallNow()}, ratio_of) || launcher.is_resized;
   }
 }
 

@@ -35,7 +35,7 @@ Usage UsageOf(const Series& gpu, double from) {
   double sum = 0, squares = 0, count = 0, idle = 0, pause = 0;
   bool was_idle = true;
   const double loading =
-      std::clamp((from - static_cast<double>(gpu.start)) / gpu.step, 0.0, static_cast<double>(gpu.values.size()) / 2);
+      std::clamp((from - static_cast<double>(gpu.start)) / gpu.step, 0.0, static_cast<double>(gpu.values.size()));
   for (const float value : std::span(gpu.values).subspan(static_cast<std::size_t>(loading))) {
     if (std::isfinite(value)) {
       const bool is_idle = value < kUnused;

@@ -20,9 +20,12 @@ constexpr double kMostCount = 1e15;      // No training counts further.
 // How an epoch went.
 bool IsResult(std::string_view text) {
   const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  const auto is_letter = [&](char c) { return lower(c) >= 'a' && lower(c) <= 'z'; };
   constexpr std::string_view kWords[] = {"loss", "accuracy", "complete", "finished", "time cost"};
-  return std::ranges::any_of(
-      kWords, [&](std::string_view word) { return !std::ranges::search(text, word, {}, lower).empty(); });
+  return std::ranges::any_of(kWords, [&](std::string_view word) {
+    const auto found = std::ranges::search(text, word, {}, lower);
+    return !found.empty() && (found.begin() == text.begin() || !is_letter(*(found.begin() - 1)));  // "incomplete"
+  });
 }
 
 bool IsCount(const Reading& reading) {
@@ -87,16 +90,19 @@ void ProgressReader::NoteEpoch(const Reading& reading, bool closes) {
   }
   if (reading.value < epochs_->last) return;                                                // "best epoch: 7"
   if (reading.total == 0 && epochs_->is_printed && reading.value == epochs_->last) return;  // It may count from 0.
-  if (reading.value > epochs_->last) epochs_->is_over = false;
+  if (reading.value > epochs_->last) epochs_->is_over = epochs_->was_begun = false;
   if (closes && !epochs_->is_over) {
-    if (reading.value > epochs_->last && epochs_->first_result) {
+    const bool is_first = !epochs_->first_result || reading.value > epochs_->result_of;
+    if (is_first && epochs_->first_result) {
       const auto whole = *time_ - *epochs_->first_result;
       epochs_->has_results_at_end = *epochs_->last_result - *epochs_->first_result < whole * kLongestResults;
     }
     epochs_->is_over = epochs_->has_results_at_end;
-    if (reading.value > epochs_->last || !epochs_->first_result) epochs_->first_result = *time_;
+    if (is_first) epochs_->first_result = *time_;
+    epochs_->result_of = reading.value;
   }
   if (closes) epochs_->last_result = *time_;
+  else epochs_->was_begun = true;
   epochs_->last = reading.value;
   epochs_->is_stale = false;
   epochs_->is_fractional |= reading.resolution > 0 && reading.resolution < 0.5;  // Also "3.0".
@@ -201,7 +207,7 @@ std::optional<ShareDone> ProgressReader::Done(const Counter* counter) const {
   if (counter == nullptr && bare_step_ && stated_.steps > 0) {
     if (has_bare_restarted_ || *bare_step_ > stated_.steps) return std::nullopt;
     const double share = *bare_step_ / stated_.steps;
-    return ShareDone{share, share};
+    return ShareDone{share, share, share};
   }
   const bool goes_on = counter != nullptr && counter->goes_on;
   if (has_end && !goes_on && (counter == nullptr || counter->passes > 0 || epochs_->is_fractional)) {
@@ -210,7 +216,7 @@ std::optional<ShareDone> ProgressReader::Done(const Counter* counter) const {
   if (counter == nullptr || (counter->passes > 0 && !goes_on) || IsOneOfSeveral(*counter)) return std::nullopt;
   const double share = counter->last / counter->total;
   const bool is_whole = epochs_ ? epochs_->is_fractional || goes_on || epochs_->total == 1 : counter->is_named;
-  if (is_whole) return ShareDone{share, share};
+  if (is_whole) return ShareDone{share, share, share};
   // Further than the whole training can be in this epoch.
   const auto by_epochs = has_end ? DoneByEpochs(nullptr) : std::nullopt;
   if (by_epochs && share > by_epochs->most + kTolerance) return DoneByEpochs(counter);
@@ -225,15 +231,20 @@ std::optional<ShareDone> ProgressReader::DoneByEpochs(const Counter* counter) co
   const double most_epochs = epochs.total + (epochs.first == 0 && epochs.is_printed ? 1 : 0);
   const double least_epochs = epochs.last == epochs.total ? most_epochs : epochs.total;
   const auto of_all = [&](double least, double most) {
-    return ShareDone{std::clamp(least / most_epochs, 0.0, 1.0), std::clamp(most / least_epochs, 0.0, 1.0)};
+    const double low = std::clamp(least / most_epochs, 0.0, 1.0), high = std::clamp(most / least_epochs, 0.0, 1.0);
+    return ShareDone{low, high, (low + high) / 2};
   };
-  if (epochs.is_fractional) return ShareDone{epochs.last / epochs.total, epochs.last / epochs.total};
+  if (epochs.is_fractional) return of_all(epochs.last, epochs.last);
   // The number of the first epoch, 0 or 1; if it was not seen, either.
   const bool is_first_known = epochs.first <= 1;
   const double before =
       epochs.last - (is_first_known ? epochs.first : 1) + (epochs.ends_them || epochs.is_over ? 1 : 0);
   const double most_before = before + (is_first_known ? 0 : 1);
-  if (epochs.is_over) return of_all(before, most_before);
+  if (epochs.is_over && !epochs.ends_them) {
+    const ShareDone over = of_all(before, most_before);
+    if (epochs.was_begun) return over;
+    return ShareDone{of_all(before - 1, most_before).least, over.most, over.likely};
+  }
   if (counter == nullptr) return of_all(before, most_before + 1);
   // Not that of the epoch before.
   const double share = counter->epoch == epochs.last ? counter->last / counter->total : 0;

@@ -24,9 +24,9 @@
 
 namespace grus {
 
-// Of the whole training, from 0 to 1: it is between these.
+// Of the whole training, from 0 to 1: it is between these, and most likely the one named so.
 struct ShareDone {
-  double least = 0, most = 0;
+  double least = 0, most = 0, likely = (least + most) / 2;
 };
 
 struct Position {
@@ -71,9 +71,11 @@ class ProgressReader {
     bool is_printed = false;  // The total; else it is stated.
     bool is_fractional = false;
     bool ends_them = false;  // Its line stands behind the epoch, not before it.
-    // Lines that say how it went, and have no counter, stand at its end, if the epoch before has none elsewhere.
+    // Lines that say how it went, and have no counter, stand at its end, if the epoch before has none elsewhere. One
+    // that no other line of its epoch came before may also stand at its begin.
     std::optional<WallTime> first_result{}, last_result{};
-    bool has_results_at_end = false, is_over = false;
+    double result_of = 0;  // That epoch.
+    bool has_results_at_end = false, is_over = false, was_begun = false;
   };
 
   bool ReadLogLine(const LogLine& line);  // False: it has no counter of the training.

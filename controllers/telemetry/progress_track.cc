@@ -17,6 +17,7 @@ constexpr double kNoise =
     0.12;  // Of a speed, at least: with it, recorded trainings end in their interval nine times of ten.
 constexpr double kLongest = 365 * 86400;  // Seconds.
 constexpr double kRounding = 1e-12;       // Of a share that was multiplied.
+constexpr double kLongestStepBack = 0.1;  // Of the whole: an elastic training goes on where it was saved.
 
 double Between(WallTime from, WallTime to) { return Seconds(to - from).count(); }
 
@@ -35,6 +36,15 @@ void ProgressTrack::Restart() {
   expected_.reset();
 }
 
+void ProgressTrack::StepBack(double by) {
+  if (by > kLongestStepBack) return Restart();
+  if (HasSpeed()) {
+    seen_ = expected_ = SpeedNow();
+    seen_workers_ = workers_;
+  }
+  points_.clear();
+}
+
 void ProgressTrack::FollowTotal(const std::optional<Whole>& whole) {
   const std::optional<Whole> before = std::exchange(whole_, whole);
   if (!before || !whole || before->unit != whole->unit || before->total == whole->total) return;
@@ -49,9 +59,14 @@ void ProgressTrack::Add(const Position& at) {
   if (!at.done) return;
   FollowTotal(WholeOf(at));
   epochs_ = at.total_epochs;
-  const double middle = (at.done->least + at.done->most) / 2;
-  if (!points_.empty() && (middle < points_.back().done - kRounding || at.time < points_.back().time)) Restart();
+  const double middle = at.done->likely;
+  if (!points_.empty() && at.time < points_.back().time) Restart();
+  if (!points_.empty() && middle < points_.back().done - kRounding) StepBack(points_.back().done - middle);
   last_ = *at.done;
+  if (at.time < resized_) {
+    points_ = {{at.time, middle}};
+    return;
+  }
   if (!points_.empty() && middle <= points_.back().done + kRounding) return;
   if (!points_.empty() && at.time == points_.back().time) {  // A bar that was redrawn.
     points_.back().done = middle;
@@ -65,10 +80,11 @@ void ProgressTrack::Add(const Position& at) {
   points_.push_back({at.time, middle});
 }
 
-bool ProgressTrack::Resize(std::int32_t workers, const RatioOf& ratio_of) {
+bool ProgressTrack::Resize(std::int32_t workers, WallTime now, const RatioOf& ratio_of) {
   if (workers <= 0 || workers == workers_) return false;
   const std::int32_t before = std::exchange(workers_, workers);
   if (before == 0) return false;
+  resized_ = now;
   if (HasSpeed()) {
     seen_ = SpeedNow();
     seen_workers_ = before;
@@ -123,7 +139,7 @@ std::optional<Eta> ProgressTrack::Ends() const {
   const auto after = [from](double seconds) {
     return from + std::chrono::duration_cast<WallTime::duration>(Seconds(std::max(seconds, 0.0)));
   };
-  const double usual = (1 - (last_.least + last_.most) / 2) / speed->usual;
+  const double usual = (1 - last_.likely) / speed->usual;
   return Eta{after(usual), after((1 - last_.most) / speed->most), after(slowest)};
 }
 

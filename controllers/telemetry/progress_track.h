@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // When a training is done, by how far it was and when.
 //
-// The speed is that of the latter half of what was seen since the size changed last. Its interval is as wide as the
-// speeds of the whole, the half and the quarter differ: evaluations, slow starts and noisy neighbours show in them.
+// The speed is that of the latter half of what was seen since the size changed last, in whole epochs where they are
+// known, so that each has its evaluation. Its interval is as wide as the speeds of the whole, the half and the quarter
+// differ: evaluations, slow starts and noisy neighbours show in them.
 // Right after a change of size there is no such speed; then the last one that was seen stands, times the ratio of the
 // speeds at the two sizes.
 //
@@ -36,8 +37,9 @@ class ProgressTrack {
 
   using RatioOf = std::function<SpeedRatio(std::int32_t from, std::int32_t to)>;
   // The job has `workers` from now on. `ratio_of` is asked about the size at which a speed was seen last, and this one.
-  // No effect for 0: it stands still. Returns whether it is another size than before.
-  bool Resize(std::int32_t workers, const RatioOf& ratio_of);
+  // No effect for 0: it stands still. What was printed before `now` is of the size before. Returns whether it is
+  // another size than before.
+  bool Resize(std::int32_t workers, WallTime now, const RatioOf& ratio_of);
 
   // None: too little was seen, or it would take more than a year.
   std::optional<Eta> Ends() const;
@@ -59,6 +61,7 @@ class ProgressTrack {
   static std::optional<Whole> WholeOf(const Position& at);
   void FollowTotal(const std::optional<Whole>& whole);
   void Restart();
+  void StepBack(double by);
   bool HasSpeed() const;  // Of this size.
   std::optional<Speed> SpeedNow() const;
   double SlopeOver(double part) const;
@@ -68,6 +71,7 @@ class ProgressTrack {
   ShareDone last_;
   std::optional<Whole> whole_;
   double epochs_ = 0;  // In all; 0: not known.
+  WallTime resized_ = WallTime::min();
   std::int32_t workers_ = 0, seen_workers_ = 0;
   std::optional<Speed> seen_, expected_;  // With seen_workers_; with workers_, by the ratio.
 };

@@ -277,19 +277,38 @@ TEST(ProgressReader, ATotalThatIsExceededIsWrong) {
 TEST(ProgressReader, TheBestEpochIsNotTheLast) {
   Log log;
   log.Line("start_epoch=0").Lines("Epoch #/4 done, loss 0.3", 1, 3).Line("best epoch: 1");
-  EXPECT_EQ(log.Percent(), 75);
+  EXPECT_EQ(log.Percent(), 50);
   EXPECT_EQ(log.reader.Where()->epoch, 3);
 }
 
-TEST(ProgressReader, ALineWithTheResultsOfAnEpochEndsIt) {
+TEST(ProgressReader, ALineWithTheResultsOfAnEpochMostLikelyEndsIt) {
   Log log;
   log.Line("Epoch 1/4 Loss: 0.5").Line("val accuracy 0.3").Line("Epoch 2/4 Loss: 0.4");
-  EXPECT_EQ(log.Percent(), 50);
-  log.Line("Epoch 3/4");
-  EXPECT_EQ(log.Percent(), 50);
+  EXPECT_EQ(log.reader.Where()->done->likely, 0.5);
+  EXPECT_EQ(log.Percent(), 25) << "it may also have begun with it";
+  log.Line("Epoch 4/4 Loss: 0.4");
+  EXPECT_EQ(log.Percent(), 75);
   Log headings;
   headings.Line("Epoch 1/4").Line("Epoch 2/4");
   EXPECT_EQ(headings.Percent(), 25);
+}
+
+TEST(ProgressReader, ALineWithTheResultsOfAnEpochThatHadAHeadingEndsIt) {
+  Log log;
+  for (const char* epoch : {"1", "2"}) {
+    log.Line(std::string("Epoch ") + epoch + "/4").Line("training");
+    log.Line(std::string("Epoch ") + epoch + "/4 complete, accuracy 0.4");
+  }
+  EXPECT_EQ(log.Percent(), 50);
+}
+
+TEST(ProgressReader, StepsGoOnBehindTheResultsOfTheEpochBefore) {
+  Log log;
+  for (const char* epoch : {"1", "2"}) {
+    log.Lines("step #/60", 1, 60).Line(std::string("Epoch ") + epoch + "/10 loss 0.3");
+  }
+  log.Lines("step #/60", 1, 30);
+  EXPECT_EQ(log.Percent(), 25);
 }
 
 TEST(ProgressReader, ResultsAllOverAnEpochDoNotEndIt) {
@@ -298,6 +317,11 @@ TEST(ProgressReader, ResultsAllOverAnEpochDoNotEndIt) {
     for (int line = 0; line < 5; ++line) log.Line(std::string("Epoch ") + epoch + "/4 Loss: 0.5");
   }
   EXPECT_EQ(log.Percent(), 50);
+}
+
+TEST(ProgressReader, AStepBeforeATimeIsACounter) {
+  Log log;
+  EXPECT_EQ(log.Line("step 12/31 00:01:05 loss 0.3").Percent(), 38);
 }
 
 TEST(ProgressReader, ADateWithoutItsYearIsNoCounter) {

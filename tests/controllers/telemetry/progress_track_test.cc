@@ -63,8 +63,8 @@ TEST(ProgressTrack, ASlowStartIsLeftBehind) {
 TEST(ProgressTrack, AChangeOfSizeChangesTheEndAtOnce) {
   ProgressTrack track;
   for (int minute = 0; minute <= 50; ++minute) Add(track, 60 * minute, minute / 100.0);
-  EXPECT_FALSE(track.Resize(2, Unknown)) << "so many it has had all the time";
-  EXPECT_TRUE(track.Resize(4, Unknown));
+  EXPECT_FALSE(track.Resize(2, WallTime::min(), Unknown)) << "so many it has had all the time";
+  EXPECT_TRUE(track.Resize(4, WallTime::min(), Unknown));
   const auto eta = track.Ends();
   ASSERT_TRUE(eta);
   EXPECT_LE(SecondsTo(eta->earliest), 3000 + 1500);
@@ -76,17 +76,17 @@ TEST(ProgressTrack, AChangeOfSizeChangesTheEndAtOnce) {
 TEST(ProgressTrack, SeveralChangesOfSizeAreOneFromTheSpeedThatWasSeen) {
   const auto trained = [] {
     ProgressTrack track;
-    track.Resize(4, Unknown);
+    track.Resize(4, WallTime::min(), Unknown);
     for (int minute = 0; minute <= 50; ++minute) Add(track, 60 * minute, minute / 100.0);
     return track;
   };
   ProgressTrack never = trained(), once = trained(), often = trained(), back = trained();
-  once.Resize(8, Unknown);
-  for (const int workers : {5, 6, 0, 7, 8}) often.Resize(workers, Unknown);
+  once.Resize(8, WallTime::min(), Unknown);
+  for (const int workers : {5, 6, 0, 7, 8}) often.Resize(workers, WallTime::min(), Unknown);
   EXPECT_EQ(often.Ends()->earliest, once.Ends()->earliest);
   EXPECT_EQ(often.Ends()->latest, once.Ends()->latest);
-  EXPECT_FALSE(often.Resize(0, Unknown)) << "it stands still";
-  for (const int workers : {3, 4}) back.Resize(workers, Unknown);  // A worker was replaced.
+  EXPECT_FALSE(often.Resize(0, WallTime::min(), Unknown)) << "it stands still";
+  for (const int workers : {3, 4}) back.Resize(workers, WallTime::min(), Unknown);  // A worker was replaced.
   EXPECT_EQ(back.Ends()->expected, never.Ends()->expected);
   EXPECT_EQ(back.Ends()->latest, never.Ends()->latest);
 }
@@ -117,9 +117,9 @@ TEST(ProgressTrack, AnotherTotalIsAnotherWholeAtTheSameSpeed) {
 
 TEST(ProgressTrack, AnotherTotalAlsoCountsRightAfterAChangeOfSize) {
   ProgressTrack track;
-  track.Resize(2, Unknown);
+  track.Resize(2, WallTime::min(), Unknown);
   for (int minute = 0; minute <= 50; ++minute) AddStep(track, 60 * minute, minute, 200);
-  track.Resize(4, [](std::int32_t, std::int32_t) { return SpeedRatio{2, 2, 2}; });
+  track.Resize(4, WallTime::min(), [](std::int32_t, std::int32_t) { return SpeedRatio{2, 2, 2}; });
   AddStep(track, 3000, 50, 150);
   EXPECT_NEAR(SecondsTo(track.Ends()->expected), 3000 + 60 * 100 / 2, 1);
 }
@@ -175,6 +175,38 @@ TEST(ProgressTrack, TheIntervalHoldsForSevenOfEight) {
   EXPECT_GT(asked, 500);
   EXPECT_GE(inside, asked * 85 / 100) << inside << " of " << asked;
   EXPECT_GE(close, asked * 90 / 100) << close << " of " << asked;
+}
+
+// Epochs of 60 s of steps and 30 s of evaluation.
+TEST(ProgressTrack, EachEpochHasItsEvaluation) {
+  ProgressTrack track;
+  for (int step = 0; step <= 25 * 6; ++step) {  // To a sixth of the 26th of 100 epochs, and 24 s into it.
+    Position at;
+    at.time = kStart + std::chrono::seconds(10 * step + 30 * (step / 6));
+    at.total_epochs = 100;
+    at.done = ShareDone{step / 600.0, step / 600.0, step / 600.0};
+    track.Add(at);
+  }
+  EXPECT_NEAR(SecondsTo(track.Ends()->expected), 9000, 40);
+}
+
+TEST(ProgressTrack, WhatWasPrintedBeforeTheSizeChangedIsOfTheSizeBefore) {
+  ProgressTrack track;
+  track.Resize(4, kStart, Unknown);
+  for (int i = 0; i <= 20; ++i) Add(track, 10 * i, i / 100.0);
+  const auto twice = [](std::int32_t, std::int32_t) { return SpeedRatio{2, 2, 2}; };
+  track.Resize(8, kStart + std::chrono::seconds(250), twice);
+  for (int i = 21; i <= 25; ++i) Add(track, 10 * i - 1, i / 100.0);
+  EXPECT_NEAR(SecondsTo(track.Ends()->expected), 249 + 375, 2);
+}
+
+TEST(ProgressTrack, AStepBackToWhatWasSavedKeepsTheSpeed) {
+  ProgressTrack track;
+  for (int i = 0; i <= 20; ++i) Add(track, 10 * i, i / 100.0);
+  Add(track, 210, 0.19);
+  EXPECT_NEAR(SecondsTo(track.Ends()->expected), 210 + 810, 2);
+  Add(track, 220, 0.02);
+  EXPECT_FALSE(track.Ends()) << "another training";
 }
 
 }  // namespace
