@@ -32,6 +32,7 @@ bench: build  ## Run the benchmarks and compare them with the recorded baselines
 	scripts/bench-peers | scripts/bench-moved bench/baseline/peers.txt
 	scripts/bench-gangs | scripts/bench-moved bench/baseline/gangs.txt
 	scripts/bench-openb | scripts/bench-moved bench/baseline/openb.txt
+	scripts/bench-usage --prometheus 3
 
 campaign: setup  ## Play thousands of fault schedules and spec changes in virtual time
 	@scripts/campaign

@@ -4,7 +4,7 @@
 // Usage: usage_live_bench KUBECONFIG GRUS_MANAGER PROMETHEUS [--jobs N] [--minutes N] [--scrape-seconds N]
 //                         [--vanishing N]
 // Jobs of 8 pods, one GPU each, run on kwok's nodes, a pod's GPU on "node-<pod / 8>"; a UsagePlayer plays their
-// exporters. Two grus-managers run the profiler alone, one of them with Prometheus. After the minutes half of the jobs
+// exporters. Two grus-managers run the profiler alone, one of them with Prometheus. After the minutes some of the jobs
 // vanish with their pods, others live for two scrapes, and each must have one record with its exact maxima. Exit status
 // 1: one has not.
 #include <cstdio>
