@@ -199,6 +199,7 @@ void UsageWatch::EndInterval(const UsageByPod& usage) {
   std::ranges::rotate(
       to_record_, to_record_.begin() +
                       static_cast<std::ptrdiff_t>(runs.empty() ? 0 : static_cast<std::size_t>(sweeps_) % runs.size()));
+  std::ranges::stable_partition(to_record_, &JobRun::is_over);  // Their last word does not wait for the others' first.
   std::set<std::string> known;
   for (const JobRun& run : runs) known.insert(run.job.Id());
   std::erase_if(workloads_, [&](const auto& workload) { return !known.contains(workload.first); });

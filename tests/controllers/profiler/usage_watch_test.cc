@@ -460,5 +460,23 @@ TEST_F(UsageWatchTest, AtMostFiveRunsAreWrittenASecond) {
   EXPECT_THAT(written, ::testing::ElementsAre(5, 10, 12));
 }
 
+TEST_F(UsageWatchTest, RunsThatEndedAreWrittenFirst) {
+  Start();
+  for (int i = 0; i < 12; ++i) {
+    const std::string name = "p" + std::to_string(i);
+    AddPod(name, "", "", "", 1);
+    utilization_[name] = 50;
+  }
+  ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
+  for (const auto& pod : pods_.List<kube::Pod>()) Resolve(pod->metadata.uid);
+  for (const char* pod : {"p2", "p11"}) SetPhase(pod, "Succeeded");
+  ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
+  clock_.Advance(60s);
+  ASSERT_TRUE(watch_.Reconcile(UsageWatch::Sweep(), {}));
+  ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
+  EXPECT_EQ(Runs().size(), 5U);
+  EXPECT_EQ(std::ranges::count_if(Runs(), [](const api::WorkloadRun& run) { return run.end.has_value(); }), 2);
+}
+
 }  // namespace
 }  // namespace grus
