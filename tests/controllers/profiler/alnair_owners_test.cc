@@ -88,7 +88,9 @@ TEST_F(AlnairOwnersTest, WhatAPodCallsItsOwnerLeadsToNoOtherObjectNorIntoMetrics
   EXPECT_EQ(owner_requests("e", "apps/v1", "STATEFULSET", uid), 1) << "it is read once, and is of another kind";
   EXPECT_THAT(On(kSets, "web"), IsEmpty());
   EXPECT_EQ(owner_requests("f", "apps/v1", "StatefulSet", uid + "x"), 1);
-  EXPECT_THAT(kinds.seen, ::testing::UnorderedElementsAre("patch Pod", "get "));
+  EXPECT_EQ(owner_requests("g", "apps/v1", "StatefulSet", uid), 2);
+  EXPECT_EQ(On(kSets, "web").size(), 2U);
+  EXPECT_THAT(kinds.seen, UnorderedElementsAre("patch Pod", "get ", "patch statefulsets"));
 }
 
 TEST_F(AlnairOwnersTest, AnOwnerThatIsAnotherOneNowIsLeftAlone) {
@@ -175,37 +177,26 @@ TEST_F(AlnairOwnersTest, TextsOfAnOwnerAreBoundedInBytes) {
   EXPECT_FALSE(On(kJobs, "train").contains("ai.centaurus.io/train-100"));
 }
 
-TEST_F(AlnairOwnersTest, WhatAnOwnerRefusedIsNotTriedEachMinuteAndTakesNoRoom) {
+TEST_F(AlnairOwnersTest, WhatIsRefusedOrRemovedOnItsWayIsNotTriedEachMinuteAndTakesNoRoom) {
   const std::string uid = MakeJob("train");
   StartLongAgo();
-  AlnairAnnotations annotations(tapped_, pods_, source_, clock_, log_);
-  tap_.Refuse(Invalid());
-  WriteSome(annotations, 0, 256, uid);
-  ASSERT_EQ(tap_.Count("PATCH", "/apis/"), 1);
-  WriteSome(annotations, 0, 256, uid);
-  EXPECT_EQ(tap_.Count("PATCH", "/apis/"), 1) << "nothing changed";
-  tap_.Refuse(std::nullopt);
-  WriteSome(annotations, 256, 300, uid);
-  EXPECT_EQ(On(kJobs, "train").size(), 44U + 1) << "of 256 others nothing stands there";
-}
-
-TEST_F(AlnairOwnersTest, WhatSomethingRemovesFromAnOwnerIsNotTriedEachMinute) {
-  StartLongAgo();
-  const std::string uid = MakeJob("train");
-  AddWorker("train-0", "train", uid);
-  Cores("train-0", 1);
-  tap_.Refuse(kube::HttpResponse{
-      200,
-      {},
+  const std::string removed =
       R"({"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"train","uid":")" + uid +
-          "\"}}"});
-  for (int i = 0; i < 3; ++i) Sweep();
-  EXPECT_EQ(tap_.Count("PATCH", "/apis/ai.centauruscloud.io"), 1);
-  tap_.Refuse(std::nullopt);
-  rows_.clear();
-  Cores("train-0", 2);
-  Sweep();
-  EXPECT_EQ(On(kJobs, "train").at("ai.centaurus.io/train-0"), "{'cpu_util': 200.0, 'node': 'n1'}");
+      "\"}}";
+  int owner_patches = 0;
+  for (const kube::HttpResponse& answer : {Invalid(), kube::HttpResponse{200, {}, removed}}) {
+    AlnairAnnotations annotations(tapped_, pods_, source_, clock_, log_);
+    tap_.Refuse(answer);
+    WriteSome(annotations, 0, 256, uid);
+    ASSERT_EQ(tap_.Count("PATCH", "/apis/"), ++owner_patches);
+    WriteSome(annotations, 0, 256, uid);
+    EXPECT_EQ(tap_.Count("PATCH", "/apis/"), owner_patches) << "nothing changed";
+    tap_.Refuse(std::nullopt);
+    WriteSome(annotations, 256, 300, uid);
+    EXPECT_EQ(On(kJobs, "train").size(), 44U + 1) << "of 256 others nothing stands there";
+    ++owner_patches;
+    Edit(kJobs, {"team-a", "train"}, [](Json& job) { job["metadata"].Erase("annotations"); });
+  }
 }
 
 TEST_F(AlnairOwnersTest, ANameThatIsTooLongForAnAnnotationIsOnlyOnThePod) {
