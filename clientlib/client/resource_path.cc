@@ -7,10 +7,10 @@ namespace kube {
 
 std::string CollectionPath(const Kind& kind, std::string_view ns) {
   std::string path = kind.group.empty() ? "/api/" : "/apis/";
-  if (!kind.group.empty()) path.append(kind.group).append("/");
-  path.append(kind.version);
+  if (!kind.group.empty()) path.append(EscapePathSegment(kind.group)).append("/");
+  path.append(EscapePathSegment(kind.version));
   if (kind.is_namespaced && !ns.empty()) path.append("/namespaces/").append(EscapePathSegment(ns));
-  return path.append("/").append(kind.plural);
+  return path.append("/").append(EscapePathSegment(kind.plural));
 }
 
 std::string ObjectPath(const Kind& kind, const ObjectKey& key, std::string_view subresource) {

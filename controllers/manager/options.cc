@@ -133,7 +133,8 @@ po::options_description Describe(Options& options, Texts& texts) {
       "With --alnair-annotations these are annotated, too.");
   add("alnair-annotations", po::value(&options.alnair_annotations)->value_name("BOOL")->implicit_value(true, "true"),
       "Write what pods with GPUs used at most into the annotations of the original Alnair, on the pods, and on the "
-      "ElasticHorovodJobs, Jobs and --owner-kinds that control them; it needs --usage-prometheus (default: false).");
+      "ElasticHorovodJobs, Jobs and --owner-kinds that control them; it needs --usage-prometheus and profiler in "
+      "--controllers (default: false).");
   add("log-level", preset(texts.level, "LEVEL"), "debug, info, warn or error.");
   add("log-format", preset(texts.format, "FORMAT"), "text or json.");
   add("check", po::bool_switch(&options.check),
@@ -194,8 +195,9 @@ kube::Status Check(const Texts& texts, Options& options) {
     if (!kind) return Bad("owner-kinds", text, "RESOURCE.GROUP such as rayclusters.ray.io");
     options.owner_kinds.push_back(*kind);
   }
-  if (options.alnair_annotations && options.usage_prometheus.empty()) {
-    return Bad("alnair-annotations", "true", "--usage-prometheus beside it");
+  if (options.alnair_annotations && !options.RecordsUsage()) {
+    return Bad("alnair-annotations", "true",
+               options.usage_prometheus.empty() ? "--usage-prometheus beside it" : "profiler in --controllers");
   }
   const auto level = IndexIn(kLevels, texts.level);
   if (!level) return Bad("log-level", texts.level, "debug, info, warn or error");

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "clientlib/client/resource_path.h"
 #include "clientlib/model/pod.h"
 #include "crds/types/alnair_names.h"
 #include "crds/types/elastic_horovod_job.h"
@@ -17,18 +18,20 @@ using kube::ErrorCode;
 using kube::Json;
 
 // Those that the manager may write anyway.
-const OwnerKind kOwnKinds[] = {{"ai.centauruscloud.io", "elastichorovodjobs"}, {"batch", "jobs"}};
+const OwnerKind kOwnKinds[] = {{"ai.centauruscloud.io", "elastichorovodjobs", "ElasticHorovodJob"},
+                               {"batch", "jobs", "Job"}};
 constexpr std::size_t kLongestName = 63;  // Of an annotation, behind its domain.
 
 // An object of which only the metadata matter.
 struct AnyObject : kube::Object {};
 
-kube::Kind KindOfOwner(std::string_view api_version, std::string_view kind, std::string_view resource) {
-  const std::size_t slash = api_version.find('/');
-  return kube::MakeKind<AnyObject>({.group = slash == std::string_view::npos ? "" : api_version.substr(0, slash),
-                                    .version = VersionOf(api_version),
-                                    .kind = kind,
-                                    .plural = resource});
+// `name`: as objects of the kind, or metrics, have it.
+kube::Kind KindOfOwner(const PodOwner& owner, std::string_view resource, std::string_view name) {
+  return kube::MakeKind<AnyObject>({.group = owner.group, .version = owner.version, .kind = name, .plural = resource});
+}
+
+std::size_t BytesOf(const std::string& pod, const std::string& text) {
+  return std::string_view(api::kAlnairOwnerPrefix).size() + pod.size() + text.size();
 }
 
 bool IsOfThis(const kube::ObjectMeta& metadata) {
@@ -36,13 +39,23 @@ bool IsOfThis(const kube::ObjectMeta& metadata) {
 }
 
 // With the UID as a precondition: another object of that name is left alone.
-Json PatchOf(const std::string& uid, const std::map<std::string, std::string>& annotations) {
+Json PatchOf(const std::string& uid, Json notes) {
+  notes[api::kAlnairOfAnnotation] = uid;
   Json patch = Json::MakeObject();
   patch["metadata"]["uid"] = uid;
-  Json& notes = patch["metadata"]["annotations"];
-  for (const auto& [name, text] : annotations) notes[name] = text;
-  notes[api::kAlnairOfAnnotation] = uid;
+  patch["metadata"]["annotations"] = std::move(notes);
   return patch;
+}
+
+Json NotesOf(const AlnairPod& pod) {
+  Json notes = Json::MakeObject();
+  for (const auto& [name, text] : AnnotationsOf(pod)) notes[name] = text;
+  return notes;
+}
+
+AlnairOwned TextIn(const std::map<std::string, std::string>& texts, const std::string& pod) {
+  const auto text = texts.find(pod);
+  return text == texts.end() ? AlnairOwned() : ReadAlnairOwned(text->second).value_or(AlnairOwned());
 }
 
 }  // namespace
@@ -52,12 +65,34 @@ AlnairAnnotations::AlnairAnnotations(kube::Client& client, const kube::Informer&
     : client_(client), pod_cache_(pods), source_(source), clock_(clock), log_(log) {}
 
 AlnairOwned AlnairAnnotations::Owner::Before(const std::string& pod) const {
-  const auto text = texts.find(pod);
-  return text == texts.end() ? AlnairOwned() : ReadAlnairOwned(text->second).value_or(AlnairOwned());
+  AlnairOwned before = TextIn(texts, pod);
+  if (refused.contains(pod)) Raise(TextIn(refused, pod), before);
+  return before;
 }
 
 double AlnairAnnotations::Owner::Rise(const std::string& pod, const AlnairOwned& now) const {
-  return texts.size() < kMostPodsOfOwner || texts.contains(pod) ? RiseOf(Before(pod), now) : 0;
+  AlnairOwned raised = Before(pod);
+  const double rise = RiseOf(raised, now);
+  if (rise == 0) return 0;
+  Raise(now, raised);
+  return Fits(pod, TextOf(raised)) ? rise : 0;
+}
+
+bool AlnairAnnotations::Owner::Fits(const std::string& pod, const std::string& text) const {
+  const auto before = texts.find(pod);
+  const bool is_more = before == texts.end();
+  const std::size_t rest = bytes - std::min(bytes, is_more ? 0 : BytesOf(pod, before->second));
+  return text.size() <= kLongestAlnairText && (!is_more || pods < kMostPodsOfOwner) &&
+         rest + BytesOf(pod, text) <= kMostBytesOfOwner;
+}
+
+// REQUIRES: it is not gone.
+void AlnairAnnotations::Owner::Put(const std::string& pod, const std::string& text) {
+  const auto [at, is_new] = texts.try_emplace(pod);
+  if (is_new) ++pods;
+  else bytes -= std::min(bytes, BytesOf(pod, at->second));
+  bytes += BytesOf(pod, text);
+  at->second = text;
 }
 
 AlnairPod AlnairAnnotations::Before(const kube::Pod& pod) const {
@@ -87,6 +122,7 @@ void AlnairAnnotations::Take(const std::vector<RunBook::Running>& running, const
   }
   std::erase_if(owners_, [](const auto& owner) { return !owner.second.is_running; });
   std::erase_if(refused_, [&](const auto& pod) { return !uids.contains(pod.first); });
+  for (auto& [id, owner] : owners_) Measure(owner);
   Gather(seen);
   Fill(seen);
 }
@@ -94,11 +130,11 @@ void AlnairAnnotations::Take(const std::vector<RunBook::Running>& running, const
 std::string AlnairAnnotations::OwnerToWrite(const kube::Pod& pod) {
   if (pod.metadata.Controller() == nullptr || pod.metadata.name.size() > kLongestName) return {};
   const PodOwner owner = PodOwnerOf(pod);
-  const OwnerKind* kind = KindIn(kOwnKinds, owner.api_version, owner.ref.kind);
-  if (kind == nullptr) kind = KindIn(source_.owner_kinds, owner.api_version, owner.ref.kind);
+  const OwnerKind* kind = KindIn(kOwnKinds, owner);
+  if (kind == nullptr) kind = KindIn(source_.owner_kinds, owner);
   if (kind == nullptr) return {};
   const auto [at, is_new] = owners_.try_emplace(owner.ref.Id());
-  if (is_new) at->second = {owner.ref.key, owner.ref.uid, owner.api_version, owner.ref.kind, kind->resource};
+  if (is_new) at->second = {owner, *kind};
   at->second.is_running = true;
   return at->first;
 }
@@ -147,7 +183,7 @@ void AlnairAnnotations::WritePod(const Due& due, std::stop_token stop) {
   const auto live = pod_cache_.Get<kube::Pod>(due.pod);
   if (!live || live->metadata.uid != due.id) return;  // It is gone.
   const auto patched = client_.Patch(kube::KindOf<kube::Pod>(), due.pod, kube::PatchType::kMerge,
-                                     PatchOf(due.id, AnnotationsOf(due.numbers)), {.metadata_only = true}, stop);
+                                     PatchOf(due.id, NotesOf(due.numbers)), {.metadata_only = true}, stop);
   const kube::Status done = patched ? kube::Status() : kube::Status(patched.error());
   if (!IsSettled(done, "Pod " + due.pod.ToString(), stop)) return;
   // Something may remove annotations on their way: then they are not written each minute.
@@ -159,39 +195,84 @@ void AlnairAnnotations::WriteOwner(const Due& due, std::stop_token stop) {
   const auto at = owners_.find(due.id);
   if (at == owners_.end()) return;
   Owner& owner = at->second;
-  const kube::Kind kind = KindOfOwner(owner.api_version, owner.kind, owner.resource);
-  kube::Status done = owner.is_read ? kube::Status() : ReadOwner(kind, owner, stop);
-  std::map<std::string, std::string> texts, annotations;
-  std::size_t count = owner.texts.size();
+  kube::Status done = owner.is_read ? kube::Status() : ReadOwner(owner, stop);
+  Owner with = owner;  // What is to be written.
+  std::map<std::string, std::string> texts;
   for (const auto& [pod, now] : due.pods) {
-    const bool is_more = !owner.texts.contains(pod);
-    if (owner.Rise(pod, now) == 0 || (is_more && count == kMostPodsOfOwner)) continue;
-    count += is_more ? 1 : 0;
-    AlnairOwned entry = owner.Before(pod);
+    if (with.Rise(pod, now) == 0) continue;
+    AlnairOwned entry = with.Before(pod);
     Raise(now, entry);
-    annotations[api::kAlnairOwnerPrefix + pod] = texts[pod] = TextOf(entry);
+    with.Put(pod, texts[pod] = TextOf(entry));
+    with.refused.erase(pod);
   }
-  if (done && !texts.empty()) {
-    const auto patched = client_.Patch(kind, owner.key, kube::PatchType::kMerge, PatchOf(owner.uid, annotations),
-                                       {.metadata_only = true}, stop);
-    if (!patched) done = patched.error();
+  if (texts.empty()) return;
+  if (done) done = PatchOwner(with, texts, stop);
+  if (done) {
+    owner = std::move(with);
+  } else if (IsSettled(done, owner.is.ref.ToString(), stop)) {
+    for (auto& [pod, text] : texts) owner.refused[pod] = std::move(text);
   }
-  if (!IsSettled(done, owner.kind + " " + owner.key.ToString(), stop)) return;
-  for (auto& [pod, text] : texts) owner.texts[pod] = std::move(text);
 }
 
-kube::Status AlnairAnnotations::ReadOwner(const kube::Kind& kind, Owner& owner, std::stop_token stop) {
-  const auto live = client_.Get(kind, owner.key, std::move(stop));
+kube::Status AlnairAnnotations::ReadOwner(Owner& owner, std::stop_token stop) {
+  const PodOwner& is = owner.is;
+  const kube::Kind kind = KindOfOwner(is, owner.kind.resource, is.ref.kind);
+  const auto body = client_.GetRaw(kube::ObjectPath(kind, is.ref.key), std::move(stop));
+  if (!body) return body.error();
+  const auto live = kube::DecodeObject(kind, *body);  // Of no other kind.
   if (!live) return live.error();
   const kube::ObjectMeta& metadata = (*live)->metadata;
-  if (metadata.uid != owner.uid) return kube::Error(ErrorCode::kNotFound, "another one has its name");
+  if (metadata.uid != is.ref.uid) return kube::Error(ErrorCode::kNotFound, "another one has its name");
   owner.is_read = true;
   if (!IsOfThis(metadata)) return {};
   const std::string_view prefix = api::kAlnairOwnerPrefix;
   for (const auto& [name, text] : metadata.annotations) {
     if (name.view().starts_with(prefix)) owner.texts[std::string(name.view().substr(prefix.size()))] = text.str();
   }
+  Measure(owner);
   return {};
+}
+
+kube::Status AlnairAnnotations::PatchOwner(Owner& with, const std::map<std::string, std::string>& texts,
+                                           std::stop_token stop) {
+  Json notes = Json::MakeObject();
+  for (const auto& [pod, text] : texts) notes[api::kAlnairOwnerPrefix + pod] = text;
+  std::size_t bytes = 0;
+  for (const auto& [pod, text] : with.texts) bytes += BytesOf(pod, text);
+  for (auto at = with.texts.begin(); at != with.texts.end();) {
+    const bool is_full = with.texts.size() > kMostPodsOfOwner || bytes > kMostBytesOfOwner;
+    if (!is_full || !IsGone(with, at->first)) {
+      ++at;
+      continue;
+    }
+    notes[api::kAlnairOwnerPrefix + at->first] = Json();
+    bytes -= BytesOf(at->first, at->second);
+    at = with.texts.erase(at);
+  }
+  // Not as a tenant calls it: metrics of requests have that name.
+  const std::string& name = with.kind.kind.empty() ? with.kind.resource : with.kind.kind;
+  const kube::Kind kind = KindOfOwner(with.is, with.kind.resource, name);
+  const auto patched = client_.Patch(kind, with.is.ref.key, kube::PatchType::kMerge,
+                                     PatchOf(with.is.ref.uid, std::move(notes)), {.metadata_only = true}, stop);
+  if (!patched) return patched.error();
+  if (!IsOfThis((*patched)->metadata)) return kube::Error(ErrorCode::kInvalid, "something removes the annotations");
+  return {};
+}
+
+bool AlnairAnnotations::IsGone(const Owner& owner, const std::string& pod) const {
+  const auto text = owner.texts.find(pod);
+  const bool is_ours = text == owner.texts.end() || ReadAlnairOwned(text->second).has_value();
+  return is_ours && !pod_cache_.Get<kube::Pod>({owner.is.ref.key.ns, pod});
+}
+
+void AlnairAnnotations::Measure(Owner& owner) const {
+  std::erase_if(owner.refused, [&](const auto& text) { return IsGone(owner, text.first); });
+  owner.pods = owner.bytes = 0;
+  for (const auto& [pod, text] : owner.texts) {
+    if (IsGone(owner, pod)) continue;
+    ++owner.pods;
+    owner.bytes += BytesOf(pod, text);
+  }
 }
 
 bool AlnairAnnotations::IsSettled(const kube::Status& done, const std::string& object, const std::stop_token& stop) {
@@ -202,7 +283,8 @@ bool AlnairAnnotations::IsSettled(const kube::Status& done, const std::string& o
     log_.Warn("what pods use could not be written for Alnair's tools",
               {{"object", object}, {"error", done.error().message()}});
   }
-  return code == ErrorCode::kForbidden || code == ErrorCode::kInvalid || code == ErrorCode::kInvalidArgument;
+  return code == ErrorCode::kForbidden || code == ErrorCode::kInvalid || code == ErrorCode::kInvalidArgument ||
+         code == ErrorCode::kTooLarge || code == ErrorCode::kDecode;
 }
 
 }  // namespace grus

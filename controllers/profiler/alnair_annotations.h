@@ -6,9 +6,10 @@
 // first that rose most. What grus did not write to this very object (api::kAlnairOfAnnotation) counts for nothing. What
 // stands on a pod is in its cache; an owner is read once, before it is first written. Only metadata.annotations change.
 // A pod or an owner that is gone is left alone. A write that is refused is told once a minute at most, and tried again
-// at the next change; one that did not arrive, at the next sweep.
+// at the next change; one that did not arrive, at the next sweep. Where an owner has no room for another pod, texts of
+// pods that are gone make it.
 //
-// Not thread-safe. Memory: a text for each pod that has an owner, and kMostDue writes.
+// Not thread-safe. Memory: two texts for each pod that has an owner, and kMostDue writes.
 #pragma once
 
 #include <deque>
@@ -29,8 +30,9 @@ namespace grus {
 
 class AlnairAnnotations {
  public:
-  static constexpr std::size_t kMostPodsOfOwner = 256;  // An API server takes 256 KiB of annotations.
-  static constexpr std::size_t kMostDue = 300;          // No more can be written until the next sweep.
+  static constexpr std::size_t kMostPodsOfOwner = 256;
+  static constexpr std::size_t kMostBytesOfOwner = 64 << 10;  // Names and texts. An API server takes 256 KiB of all.
+  static constexpr std::size_t kMostDue = 300;                // No more can be written until the next sweep.
 
   // `pods`: of the namespaces that are looked after. `source`: which these are, and which owners may be written
   // besides ElasticHorovodJobs and Jobs.
@@ -52,15 +54,19 @@ class AlnairAnnotations {
     const PodDetail& detail;
   };
   struct Owner {
-    kube::ObjectKey key = {};
-    std::string uid = {}, api_version = {}, kind = {}, resource = {};
+    PodOwner is = {};
+    OwnerKind kind = {};
     bool is_read = false;
-    std::map<std::string, std::string> texts = {};  // That stand there, by pod.
-    bool is_running = true;                         // It has pods that run in this sweep.
+    std::map<std::string, std::string> texts = {};    // That stand there, by pod.
+    std::map<std::string, std::string> refused = {};  // That were to stand there.
+    bool is_running = true;                           // It has pods that run in this sweep.
+    std::size_t pods = 0, bytes = 0;                  // Of texts of pods that are not gone.
 
-    // Of what the pod is now. Of those that have no text, some have no room for one.
+    // Of what the pod is now; 0: there is no room for it.
     double Rise(const std::string& pod, const AlnairOwned& now) const;
     AlnairOwned Before(const std::string& pod) const;
+    bool Fits(const std::string& pod, const std::string& text) const;
+    void Put(const std::string& pod, const std::string& text);
   };
   struct Due {
     double rise = 0;
@@ -78,7 +84,11 @@ class AlnairAnnotations {
   void Fill(const std::vector<Seen>& seen);
   void WritePod(const Due& due, std::stop_token stop);
   void WriteOwner(const Due& due, std::stop_token stop);
-  kube::Status ReadOwner(const kube::Kind& kind, Owner& owner, std::stop_token stop);
+  kube::Status ReadOwner(Owner& owner, std::stop_token stop);
+  // Writes `texts` of `with`, and removes from both what has no room any more.
+  kube::Status PatchOwner(Owner& with, const std::map<std::string, std::string>& texts, std::stop_token stop);
+  bool IsGone(const Owner& owner, const std::string& pod) const;
+  void Measure(Owner& owner) const;
   // Whether it need not be tried again before a number changes.
   bool IsSettled(const kube::Status& done, const std::string& object, const std::stop_token& stop);
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "clientlib/client/resource_path.h"
 #include "clientlib/model/json.h"
 #include "controllers/cluster/owners.h"
 #include "crds/types/pod_group.h"
@@ -19,13 +20,14 @@ using kube::ErrorCode;
 using kube::Json;
 
 // Kinds that may stand between pods and their job.
-const OwnerKind kBetween[] = {{"apps", "replicasets"}, {"batch", "jobs"}, {"scheduling.x-k8s.io", "podgroups"}};
-constexpr char kPodGroups[] = "scheduling.x-k8s.io/v1alpha1";
+const OwnerKind kBetween[] = {
+    {"apps", "replicasets", "ReplicaSet"}, {"batch", "jobs", "Job"}, {"scheduling.x-k8s.io", "podgroups", "PodGroup"}};
+constexpr char kPodGroups[] = "scheduling.x-k8s.io";
 constexpr int kMostLevels = 4;
 constexpr std::size_t kLongestWord = 63;
 constexpr char kUnknownUid[] = "podgroup-";  // And the name: until the group was read.
 
-// The API server takes any text as the kind, name or UID of an owner.
+// The API server takes nearly any text as the version, kind, name or UID of an owner.
 bool IsPlain(std::string_view word) {
   const auto is_fine = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
@@ -45,9 +47,17 @@ std::string TextAt(const Json& object, std::string_view name) {
   return found != nullptr && found->AsString() != nullptr ? *found->AsString() : std::string();
 }
 
-std::string_view GroupOf(std::string_view api_version) {
+// nullopt: its words are not plain.
+std::optional<PodOwner> OwnerIn(const std::string& ns, const kube::OwnerReference& owner) {
+  const std::string_view api_version = owner.api_version.view();
   const std::size_t slash = api_version.find('/');
-  return slash == std::string_view::npos ? std::string_view() : api_version.substr(0, slash);
+  const bool has_group = slash != std::string_view::npos;
+  const std::string_view group = has_group ? api_version.substr(0, slash) : std::string_view();
+  const std::string_view version = has_group ? api_version.substr(slash + 1) : api_version;
+  if ((has_group && !IsPlain(group)) || !IsPlain(version)) return std::nullopt;
+  if (!IsPlain(owner.kind.view()) || !IsPlain(owner.name.view()) || !IsPlain(owner.uid.view())) return std::nullopt;
+  return PodOwner{
+      {owner.kind.str(), {ns, owner.name.str()}, owner.uid.str()}, std::string(group), std::string(version)};
 }
 
 // As Kubernetes guesses the resource of a kind, where nobody says another.
@@ -61,21 +71,23 @@ std::string PluralOf(std::string_view kind) {
 
 // Empty: it is of no kind that is read.
 std::string PathOf(const PodOwner& owner, std::span<const OwnerKind> kinds) {
-  const OwnerKind* kind = KindIn(kBetween, owner.api_version, owner.ref.kind);
-  if (kind == nullptr) kind = KindIn(kinds, owner.api_version, owner.ref.kind);
-  if (kind == nullptr || !IsPlain(VersionOf(owner.api_version))) return {};
-  return (kind->group.empty() ? "/api/" : "/apis/") + owner.api_version + "/namespaces/" + owner.ref.key.ns + "/" +
-         kind->resource + "/" + owner.ref.key.name;
+  const OwnerKind* kind = KindIn(kBetween, owner);
+  if (kind == nullptr) kind = KindIn(kinds, owner);
+  if (kind == nullptr) return {};
+  return kube::ObjectPath({.group = kind->group, .version = owner.version, .plural = kind->resource}, owner.ref.key);
 }
 
+// nullopt: none, or one that is not plain.
 std::optional<PodOwner> ControllerIn(const Json& object, const std::string& ns) {
   const Json* owners = object.At({"metadata", "ownerReferences"});
   if (owners == nullptr || owners->AsArray() == nullptr) return std::nullopt;
   for (const Json& owner : *owners->AsArray()) {
     const Json* is_controller = owner.Find("controller");
     if (is_controller == nullptr || is_controller->AsBool() == nullptr || !*is_controller->AsBool()) continue;
-    return PodOwner{{TextAt(owner, "kind"), {ns, TextAt(owner, "name")}, TextAt(owner, "uid")},
-                    TextAt(owner, "apiVersion")};
+    return OwnerIn(ns, {.api_version = TextAt(owner, "apiVersion"),
+                        .kind = TextAt(owner, "kind"),
+                        .name = TextAt(owner, "name"),
+                        .uid = TextAt(owner, "uid")});
   }
   return std::nullopt;
 }
@@ -114,24 +126,26 @@ std::int32_t GpusOf(const kube::Pod& pod, const kube::Node* node) {
   return static_cast<std::int32_t>(std::clamp<std::int64_t>(gpus, 0, kMostGpus));
 }
 
-const OwnerKind* KindIn(std::span<const OwnerKind> kinds, std::string_view api_version, std::string_view kind) {
-  const OwnerKind wanted{std::string(GroupOf(api_version)), PluralOf(kind)};
-  const auto at = std::ranges::find(kinds, wanted);
+const OwnerKind* KindIn(std::span<const OwnerKind> kinds, const PodOwner& owner) {
+  const std::string& name = owner.ref.kind;
+  const std::string plural = !name.empty() && name.front() >= 'A' && name.front() <= 'Z' ? PluralOf(name) : "";
+  const auto is_it = [&](const OwnerKind& kind) {
+    if (owner.version.empty() || kind.group != owner.group) return false;
+    return kind.kind.empty() ? kind.resource == plural : kind.kind == name;
+  };
+  const auto at = std::ranges::find_if(kinds, is_it);
   return at == kinds.end() ? nullptr : &*at;
-}
-
-std::string_view VersionOf(std::string_view api_version) {
-  return api_version.substr(api_version.find('/') + 1);  // All of it, if there is no slash.
 }
 
 PodOwner PodOwnerOf(const kube::Pod& pod) {
   const std::string& ns = pod.metadata.ns;
   const kube::OwnerReference* owner = pod.metadata.Controller();
-  if (owner != nullptr && IsPlain(owner->kind.str()) && IsPlain(owner->name.str()) && IsPlain(owner->uid.str())) {
-    return {{owner->kind.str(), {ns, owner->name.str()}, owner->uid.str()}, owner->api_version.str()};
+  if (owner != nullptr) {
+    if (auto plain = OwnerIn(ns, *owner)) return *std::move(plain);
   }
   const std::string group(GroupNameOf(api::PodGroup::ResourceKind(), pod.metadata));
-  if (owner == nullptr && !group.empty()) return {{"PodGroup", {ns, group}, kUnknownUid + group}, kPodGroups};
+  if (owner == nullptr && !group.empty())
+    return {{"PodGroup", {ns, group}, kUnknownUid + group}, kPodGroups, "v1alpha1"};
   return {{"Pod", pod.metadata.Key(), pod.metadata.uid}};
 }
 
@@ -175,7 +189,6 @@ kube::Result<JobRef> RootOf(kube::Client& client, PodOwner owner, std::span<cons
     if (TextAt(*metadata, "uid") != ref.uid) break;  // Another one of that name.
     std::optional<PodOwner> above = ControllerIn(*object, ref.key.ns);
     if (!above || above->ref.kind == "CronJob") break;  // Each Job of a CronJob is a run.
-    if (!IsPlain(above->ref.kind) || !IsPlain(above->ref.key.name) || !IsPlain(above->ref.uid)) break;
     owner = *std::move(above);
   }
   ref.kind.resize(std::min(ref.kind.size(), kLongestWord));

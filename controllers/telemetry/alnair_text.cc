@@ -12,8 +12,8 @@
 namespace grus {
 namespace {
 
-constexpr std::size_t kLongestText = 16 << 10;
 constexpr double kTenth = 1.1, kMost = 1e15;
+constexpr int kMostDigits = 4;  // Behind the point.
 constexpr char kGpuUtil[] = "gpu_util", kGpuMemUtil[] = "gpu_mem_util", kNode[] = "node";
 constexpr const char* kPodNumbers[] = {"max_cpu_util", "max_cpu_mem_mb", "max_network_mbps", "max_disk_io"};
 
@@ -28,19 +28,30 @@ double Rounded(double value, int digits = 2) {
 void AddOfPod(const PodUsage& usage, const PodDetail& detail, std::size_t from, AlnairNumbers& numbers) {
   const std::optional<double> values[] = {usage.cpu_cores, usage.max_memory, detail.sent, detail.writing};
   constexpr double kScales[] = {100, 1e-6, 1e-6, 1};
-  constexpr int kDigits[] = {2, 2, 2, 4};
+  constexpr int kDigits[] = {2, 2, 2, kMostDigits};
   for (std::size_t i = 0; i < std::size(values); ++i) {
     if (values[i]) numbers[kPodNumbers[i] + from] = Rounded(*values[i] * kScales[i], kDigits[i]);
   }
 }
 
-// Of each process; of a GPU of which no process is known, its own.
+// Of each process; of a GPU of which no process is known, its own. Of many the lowest PIDs of each GPU: the same ones
+// at each time.
 AlnairNumbers ByProcess(const std::map<GpuProcessId, double>& percent) {
-  AlnairNumbers numbers;
-  for (const auto& [id, value] : percent) {
+  using Entry = std::pair<int, const std::pair<const GpuProcessId, double>*>;  // The first of its GPU is 0.
+  std::vector<Entry> entries;
+  for (const auto& number : percent) {
+    const GpuProcessId& id = number.first;
     const auto next = percent.upper_bound({id.gpu, 0});
     const bool has_processes = next != percent.end() && next->first.gpu == id.gpu;
     if (id.pid == 0 && has_processes) continue;
+    const bool is_first = entries.empty() || entries.back().second->first.gpu != id.gpu;
+    entries.emplace_back(is_first ? 0 : entries.back().first + 1, &number);
+  }
+  std::ranges::stable_sort(entries, {}, &Entry::first);
+  entries.resize(std::min(entries.size(), kMostProcesses));
+  AlnairNumbers numbers;
+  for (const auto& [rank, number] : entries) {
+    const auto& [id, value] = *number;
     numbers[GpuName(id.gpu) + (id.pid == 0 ? "" : "_" + std::to_string(id.pid))] = Rounded(value);
   }
   return numbers;
@@ -79,8 +90,9 @@ double RiseOfNumbers(const AlnairNumbers& before, const AlnairNumbers& now) {
 // As Python writes a float or, of whole percents, an int.
 std::string NumberText(double value, bool is_float) {
   char text[32];
-  const auto end = std::to_chars(std::begin(text), std::end(text), value, std::chars_format::fixed).ptr;
-  std::string number(text, end);
+  const double written = Rounded(std::clamp(value, 0.0, kMost), kMostDigits);
+  const auto [end, error] = std::to_chars(std::begin(text), std::end(text), written, std::chars_format::fixed);
+  std::string number = error == std::errc() ? std::string(text, end) : "0";
   if (is_float && number.find('.') == std::string::npos) number += ".0";
   return number;
 }
@@ -107,13 +119,13 @@ std::optional<double> NumberIn(std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool is_all = error == std::errc() && end == text.data() + text.size();
-  return is_all && value >= 0 && value <= kMost ? std::optional(value) : std::nullopt;
+  return is_all && value >= 0 && value <= kMost ? std::optional(Rounded(value, kMostDigits)) : std::nullopt;
 }
 
 // Reads Python's dict texts of names and numbers or names, as DictText() writes them.
 class DictReader {
  public:
-  explicit DictReader(std::string_view text) : rest_(text.substr(0, kLongestText)) {}
+  explicit DictReader(std::string_view text) : rest_(text.substr(0, kLongestAlnairText)) {}
 
   using Entries = std::vector<std::pair<std::string, std::string>>;
   std::optional<Entries> Read() {

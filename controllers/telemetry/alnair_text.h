@@ -16,7 +16,8 @@
 
 namespace grus {
 
-inline constexpr std::size_t kMostProcesses = 32;  // Of a pod, in its annotations.
+inline constexpr std::size_t kMostProcesses = 32;            // Of a pod, in its annotations.
+inline constexpr std::size_t kLongestAlnairText = 16 << 10;  // Longer ones are not read.
 
 // By names as in the annotations.
 using AlnairNumbers = std::map<std::string, double>;

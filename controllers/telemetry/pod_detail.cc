@@ -13,7 +13,8 @@ namespace {
 
 constexpr char kWhich[] = "series";  // The label that says what a row is of.
 constexpr std::int64_t kMostGpus = 1024, kMostPids = std::int64_t{1} << 32;
-constexpr double kMostWriting = 1e4;  // Seconds a second, of all disks and threads.
+constexpr double kMostWriting = 1e4;    // Seconds a second, of all disks and threads.
+constexpr std::size_t kMostKeys = 256;  // GPUs and processes of a pod, which may export any.
 
 const std::string kEachGpu = std::string("gpu,") + kGpuPod, kEachProcess = std::string("gpu,pid,") + kGpuPod;
 
@@ -45,6 +46,7 @@ std::optional<std::int64_t> NumberIn(std::string_view text, std::int64_t limit) 
 void Raise(std::optional<double>& field, double value) { field = std::max(field.value_or(0), value); }
 template <typename Key>
 void Raise(std::map<Key, double>& numbers, const Key& key, double value) {
+  if (numbers.size() >= kMostKeys && !numbers.contains(key)) return;
   double& number = numbers.try_emplace(key, value).first->second;
   number = std::max(number, value);
 }

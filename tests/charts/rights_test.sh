@@ -36,7 +36,9 @@ check "what it asks about is what the chart grants" equals "$(tests/charts/right
 for values in 'controllers={elastic}' 'controllers={profiler},profiler.prometheus=http://prometheus:9090' 'controllers={gang}' 'controllers={queues}' 'namespaces={team-a,team-b}' \
   'metrics.secure=true' 'profiler.prometheus=http://prometheus:9090' \
   'profiler.prometheus=http://prometheus:9090,profiler.ownerKinds[0].apiGroup=ray.io,profiler.ownerKinds[0].resource=rayclusters' \
-  'controllers={elastic,profiler},profiler.prometheus=http://prometheus:9090,profiler.alnairAnnotations=true,profiler.ownerKinds[0].apiGroup=ray.io,profiler.ownerKinds[0].resource=rayclusters'; do
+  'controllers={elastic,profiler},profiler.prometheus=http://prometheus:9090,profiler.alnairAnnotations=true,profiler.ownerKinds[0].apiGroup=ray.io,profiler.ownerKinds[0].resource=rayclusters' \
+  'controllers={profiler},profiler.prometheus=http://prometheus:9090,profiler.alnairAnnotations=true' \
+  'controllers={gang,profiler},profiler.prometheus=http://prometheus:9090,profiler.alnairAnnotations=true'; do
   need "$values" "${install[@]}" --set "$values"
   check "likewise" within 30 prints 'nothing is missing' ask
   check "no more" equals "$(tests/charts/rights --set "$values")" needed

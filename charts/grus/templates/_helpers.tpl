@@ -103,6 +103,9 @@ subjects:
 {{- if not .Values.profiler.prometheus }}
 {{- fail "profiler.alnairAnnotations needs profiler.prometheus" }}
 {{- end }}
+{{- if not (has "profiler" .Values.controllers) }}
+{{- fail "profiler.alnairAnnotations needs profiler in controllers" }}
+{{- end }}
 - --alnair-annotations
 {{- end }}
 {{- if .Values.jobs.sshNetworkPolicies }}

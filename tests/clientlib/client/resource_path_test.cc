@@ -35,6 +35,14 @@ TEST(ResourcePath, Objects) {
   EXPECT_EQ(ObjectPath(kSets, {"team-a", "bert"}, "scale"), "/apis/apps/v1/namespaces/team-a/statefulsets/bert/scale");
 }
 
+TEST(ResourcePath, KindsCannotLeaveTheirSegments) {
+  const Kind odd{.group = "batch?x=", .version = "v1/namespaces/team-a/jobs/victim?x=", .kind = "Job", .plural = "a#b"};
+  EXPECT_EQ(ObjectPath(odd, {"team-b", "train"}),
+            "/apis/batch%3Fx%3D/v1%2Fnamespaces%2Fteam-a%2Fjobs%2Fvictim%3Fx%3D/namespaces/team-b/a%23b/train");
+  const Kind escaped{.group = "batch", .version = "v1%2Fnamespaces", .kind = "Job", .plural = "jobs"};
+  EXPECT_EQ(CollectionPath(escaped, ""), "/apis/batch/v1%252Fnamespaces/jobs");
+}
+
 TEST(ResourcePath, NamesCannotLeaveTheirSegment) {
   EXPECT_EQ(ObjectPath(kPods, {"a/../b", "x?y=1#z"}), "/api/v1/namespaces/a%2F..%2Fb/pods/x%3Fy%3D1%23z");
   EXPECT_EQ(ObjectPath(kNodes, {"", "system:a b"}), "/api/v1/nodes/system%3Aa%20b");

@@ -76,6 +76,8 @@ TEST(Options, AWrongValueNamesTheOptionTheValueAndWhatIsAllowed) {
       {{"--owner-kinds", "rayclusters."}, "--owner-kinds \"rayclusters.\": expected RESOURCE.GROUP"},
       {{"--owner-kinds", ".ray.io"}, "--owner-kinds \".ray.io\": expected RESOURCE.GROUP"},
       {{"--alnair-annotations"}, "--alnair-annotations \"true\": expected --usage-prometheus beside it"},
+      {{"--alnair-annotations", "--usage-prometheus=http://p:9090", "--controllers=elastic"},
+       "--alnair-annotations \"true\": expected profiler in --controllers"},
       {{"--metrics-cert-file", "c"}, "--metrics-key-file \"\": expected a file exactly if --metrics-cert-file has one"},
       {{"--metrics-key-file", "k"}, "--metrics-key-file \"k\": expected a file exactly if --metrics-cert-file has one"},
       {{"--metrics-cert-file", "c", "--metrics-key-file", "k"},

@@ -5,7 +5,7 @@
 
 #include "controllers/frame/alnair_news.h"
 #include "crds/types/alnair_names.h"
-#include "tests/controllers/profiler/usage_fixture.h"
+#include "tests/controllers/profiler/alnair_fixture.h"
 
 namespace grus {
 namespace {
@@ -20,61 +20,7 @@ using testing::kJobs;
 using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
 
-constexpr char kSets[] = "statefulsets.apps";
-
-class AlnairAnnotationsTest : public testing::UsageFixture {
- protected:
-  explicit AlnairAnnotationsTest(UsageSource source = {.url = "http://p:9090",
-                                                       .owner_kinds = {{"apps", "statefulsets"}},
-                                                       .writes_alnair_annotations = true})
-      : UsageFixture(std::move(source)) {}
-
-  void StartLongAgo() {
-    Start();
-    clock_.Advance(2min);
-  }
-  static std::string Row(const std::string& labels, const std::string& pod, double value) {
-    return R"({"metric":{"namespace":"team-a","pod":")" + pod + "\"" + labels + R"(},"value":[1,")" +
-           std::to_string(value) + "\"]}";
-  }
-  // A process on GPU 0, and that GPU.
-  void Busy(const std::string& pod, double gpu, const std::string& pid = {}, double process = 0) {
-    std::string rows = Row(R"(,"series":"busy","gpu":"0")", pod, gpu);
-    if (!pid.empty()) rows += "," + Row(R"(,"series":"busy","gpu":"0","pid":")" + pid + "\"", pod, process);
-    std::string& all = rows_["grus_gpu_process_sm_ratio"];
-    all += (all.empty() ? "" : ",") + rows;
-  }
-  void Cores(const std::string& pod, double cores) {
-    std::string& all = rows_["container_cpu_usage_seconds_total"];
-    all += (all.empty() ? "" : ",") + Row("", pod, cores);
-  }
-
-  std::map<std::string, std::string> On(std::string_view resource, const std::string& name) {
-    std::map<std::string, std::string> annotations;
-    const auto object = server_.Get(resource, {"team-a", name});
-    const Json* given = object ? object->At({"metadata", "annotations"}) : nullptr;
-    if (given == nullptr) return annotations;
-    for (const auto& [key, value] : *given->AsObject()) annotations[key] = *value.AsString();
-    return annotations;
-  }
-  std::string UidOf(std::string_view resource, const std::string& name) {
-    return *server_.Get(resource, {"team-a", name})->At({"metadata", "uid"})->AsString();
-  }
-  std::string MakeJob(const std::string& name, const std::string& annotations = "{}") {
-    Json job = Named("ai.centauruscloud.io/v1alpha1", "ElasticHorovodJob", name, "team-a");
-    job["metadata"]["annotations"] = *kube::ParseJson(annotations);
-    job["spec"] =
-        *kube::ParseJson(R"({"launcherSpec":{"image":"a","pythonCommand":["x"]},"workersSpec":{"image":"a"}})");
-    Create(kJobs, std::move(job));
-    api_version_ = "ai.centauruscloud.io/v1alpha1";
-    return UidOf(kJobs, name);
-  }
-  void AddWorker(const std::string& name, const std::string& job, const std::string& uid) {
-    AddPod(name, "ElasticHorovodJob", job, uid);
-    ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
-  }
-  int Patches() const { return tap_.Count("PATCH"); }
-};
+using AlnairAnnotationsTest = testing::AlnairFixture;
 
 TEST_F(AlnairAnnotationsTest, OfWhatWasBeforeItBeganAProcessBelievesOnlyPodsThatWereThere) {
   Start();
@@ -198,59 +144,6 @@ TEST_F(AlnairAnnotationsTest, APodOfTheSameNameHasNoneOfThoseOfTheLastOne) {
   Sweep();
   EXPECT_EQ(On("pods", "train-0").at("alnair.centaurusinfra.io/max_cpu_util"), "100.0");
   EXPECT_THAT(On(kJobs, "train").at("ai.centaurus.io/train-0"), HasSubstr("400.0")) << "of all pods of that name";
-}
-
-TEST_F(AlnairAnnotationsTest, OwnersOfKindsThatAreNotListedAreLeftAlone) {
-  StartLongAgo();
-  Json set = Named("apps/v1", "StatefulSet", "web", "team-a");
-  set["spec"] = *kube::ParseJson(R"({"serviceName":"w","selector":{"matchLabels":{"a":"b"}},"template":{"metadata":)"
-                                 R"({"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"a"}]}}})");
-  Json other = set;
-  Create(kSets, std::move(set));
-  other["kind"] = "ReplicaSet";
-  other["spec"].Erase("serviceName");
-  Create("replicasets.apps", std::move(other));
-  const Json spec = *server_.Get(kSets, {"team-a", "web"})->Find("spec");
-  api_version_ = "apps/v1";
-  AddPod("web-0", "StatefulSet", "web", UidOf(kSets, "web"));
-  AddPod("web-x", "ReplicaSet", "web", UidOf("replicasets.apps", "web"));
-  AddPod("bare", "", "", "");
-  ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
-  for (const char* pod : {"web-0", "web-x", "bare"}) Cores(pod, 1);
-  Sweep();
-  for (const char* pod : {"web-0", "web-x", "bare"}) EXPECT_EQ(On("pods", pod).size(), 2U) << pod;
-  EXPECT_THAT(On(kSets, "web"), UnorderedElementsAre(Key(api::kAlnairOfAnnotation), Key("ai.centaurus.io/web-0")));
-  EXPECT_EQ(*server_.Get(kSets, {"team-a", "web"})->Find("spec"), spec);
-  EXPECT_EQ(*server_.Get(kSets, {"team-a", "web"})->At({"metadata", "generation"})->AsInt(), 1);
-  EXPECT_THAT(On("replicasets.apps", "web"), IsEmpty());
-  EXPECT_EQ(tap_.Count("PATCH", "/apis/apps/v1/namespaces/team-a/replicasets"), 0);
-}
-
-TEST_F(AlnairAnnotationsTest, AnOwnerThatIsAnotherOneNowIsLeftAlone) {
-  StartLongAgo();
-  MakeJob("train");
-  AddWorker("train-0", "train", "of-one-before");
-  Cores("train-0", 1);
-  Sweep();
-  Sweep();
-  EXPECT_THAT(On(kJobs, "train"), IsEmpty());
-  EXPECT_EQ(On("pods", "train-0").size(), 2U);
-  EXPECT_EQ(tap_.Count("PATCH", "/apis/ai.centauruscloud.io"), 0);
-}
-
-TEST_F(AlnairAnnotationsTest, AnOwnerThatWasMadeAnewSinceItWasReadIsLeftAlone) {
-  StartLongAgo();
-  AddWorker("train-0", "train", MakeJob("train"));
-  Cores("train-0", 1);
-  Sweep();
-  ASSERT_EQ(On(kJobs, "train").size(), 2U);
-  ASSERT_TRUE(server_.Delete(kJobs, {"team-a", "train"}));
-  MakeJob("train");
-  rows_.clear();
-  Cores("train-0", 2);
-  Sweep();
-  EXPECT_EQ(tap_.Count("PATCH", "/apis/ai.centauruscloud.io"), 2);
-  EXPECT_THAT(On(kJobs, "train"), IsEmpty());
 }
 
 TEST_F(AlnairAnnotationsTest, APodThatIsGoneIsNotWritten) {
@@ -381,47 +274,10 @@ TEST_F(AlnairAnnotationsTest, AreAtMostFiveASecondAndTenWithTheWritesOfRuns) {
   EXPECT_EQ(annotations[2], 12);
 }
 
-TEST_F(AlnairAnnotationsTest, AnOwnerHasThoseOfSomePodsOnly) {
-  const std::string uid = MakeJob("train");
-  StartLongAgo();
-  UsageAnswer answer;
-  const auto write = [&](int from, int to) {  // Another process; only these pods run.
-    AlnairAnnotations annotations(tapped_, pods_, source_, clock_, log_);
-    RunBook book;
-    for (int i = from; i < to; ++i) {
-      const std::string name = "train-" + std::to_string(i);
-      AddPod(name, "ElasticHorovodJob", "train", uid, 1);
-      answer.usage[{"team-a", name}].cpu_cores = 1;
-      ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
-      book.See(*GpuPodOf(*pods_.Get<kube::Pod>({"team-a", name}), nullptr, {}));
-    }
-    annotations.Take(book.RunningPods({clock_.WallNow()}, 120), answer);
-    annotations.WriteSome(1000, {});
-  };
-  write(0, 200);
-  EXPECT_EQ(On(kJobs, "train").size(), 200U + 1);
-  write(200, 300);
-  EXPECT_EQ(On(kJobs, "train").size(), AlnairAnnotations::kMostPodsOfOwner + 1);
-  write(300, 600);
-  EXPECT_EQ(On(kJobs, "train").size(), AlnairAnnotations::kMostPodsOfOwner + 1);
-  EXPECT_EQ(On("pods", "train-599").size(), 2U);
-}
-
-TEST_F(AlnairAnnotationsTest, ANameThatIsTooLongForAnAnnotationIsOnlyOnThePod) {
-  StartLongAgo();
-  const std::string name = "train-" + std::string(60, 'x');
-  AddWorker(name, "train", MakeJob("train"));
-  Cores(name, 1);
-  Sweep();
-  EXPECT_EQ(On("pods", name).size(), 2U);
-  EXPECT_THAT(On(kJobs, "train"), IsEmpty());
-  EXPECT_EQ(tap_.Count("PATCH", "/apis/"), 0);
-}
-
 class ElsewhereTest : public AlnairAnnotationsTest {
  protected:
   ElsewhereTest()
-      : AlnairAnnotationsTest({.url = "http://p:9090", .namespaces = {"team-b"}, .writes_alnair_annotations = true}) {}
+      : AlnairFixture({.url = "http://p:9090", .namespaces = {"team-b"}, .writes_alnair_annotations = true}) {}
 };
 
 TEST_F(ElsewhereTest, NothingIsWrittenInOtherNamespaces) {

@@ -71,6 +71,23 @@ TEST(AlnairText, WhatIsNoneSaysNothing) {
   }
 }
 
+TEST(AlnairText, NumbersOfAnySizeAreRounded) {
+  for (const char* number : {"1e-300", "4.9e-324", "0.00004", "0"}) {
+    const std::string owner = "{'cpu_util': " + std::string(number) + ", 'node': 'n1'}";
+    ASSERT_TRUE(ReadAlnairOwned(owner));
+    EXPECT_EQ(TextOf(*ReadAlnairOwned(owner)), "{'cpu_util': 0.0, 'node': 'n1'}") << number;
+    const kube::StringMap pod = {{"alnair.centaurusinfra.io/max_cpu_util", number},
+                                 {"alnair.centaurusinfra.io/gpu_util", "{'gpu_0': " + std::string(number) + "}"}};
+    EXPECT_THAT(AnnotationsOf(ReadAlnairPod(pod)),
+                ElementsAre(Pair("alnair.centaurusinfra.io/gpu_util", "{'gpu_0': 0}"),
+                            Pair("alnair.centaurusinfra.io/max_cpu_util", "0.0")))
+        << number;
+  }
+  EXPECT_EQ(TextOf({.numbers = {{"a", 1e-300}, {"b", 1e300}, {"c", 999'999'999'999'999.1234}}}),
+            "{'a': 0.0, 'b': 1000000000000000.0, 'c': 999999999999999.1}");
+  EXPECT_EQ(ReadAlnairOwned("{'a': 0.12344999}")->numbers.at("a"), 0.1234);
+}
+
 template <typename T>
 bool Rises(const T& before, const T& now) {
   return RiseOf(before, now) > 0;
@@ -113,6 +130,22 @@ TEST(AlnairText, OfManyProcessesThoseThatAreThereNowStay) {
     EXPECT_FALSE(pod.gpu_util.contains("gpu_0")) << "its processes are known";
   }
   EXPECT_EQ(pod.gpu_util.size(), kMostProcesses);
+}
+
+TEST(AlnairText, OfMoreProcessesThanItHoldsTheSameOnesAreWrittenAtEachTime) {
+  PodDetail detail;
+  for (std::int64_t pid = 0; pid <= 40; ++pid) detail.utilization[{0, pid}] = static_cast<double>(pid);
+  for (std::int64_t pid = 51; pid <= 55; ++pid) detail.utilization[{1, pid}] = 10;
+  detail.memory_utilization = detail.utilization;
+  AlnairPod pod;
+  Raise(AlnairPodOf({}, detail), pod);
+  EXPECT_EQ(RiseOf(pod, AlnairPodOf({}, detail)), 0);
+  EXPECT_EQ(pod.gpu_util.size(), kMostProcesses);
+  EXPECT_EQ(pod.gpu_mem_util.size(), kMostProcesses);
+  EXPECT_TRUE(pod.gpu_util.contains("gpu_1_55")) << "each GPU has some";
+  EXPECT_TRUE(pod.gpu_util.contains("gpu_0_27"));
+  detail.utilization[{0, 1}] = 99;
+  EXPECT_GT(RiseOf(pod, AlnairPodOf({}, detail)), 0);
 }
 
 }  // namespace

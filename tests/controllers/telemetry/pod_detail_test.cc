@@ -52,6 +52,21 @@ TEST(AddDetail, KnowsGpusAndProcesses) {
   EXPECT_THAT(detail.writing, Optional(0.5));
 }
 
+TEST(AddDetail, KeepsSoManyProcessesOfAPodAndNoMore) {
+  PodDetail detail;
+  for (int pid = 1; pid <= 2000; ++pid) {
+    for (const char* series : {"busy", "bandwidth"}) {
+      AddDetail({{"series", series}, {"gpu", "0"}, {"pid", std::to_string(pid)}}, 1, detail);
+    }
+    AddDetail({{"series", "bytes"}, {"gpu", std::to_string(pid % 1000)}}, 1, detail);
+  }
+  EXPECT_EQ(detail.utilization.size(), 256U);
+  EXPECT_EQ(detail.memory_utilization.size(), 256U);
+  EXPECT_EQ(detail.gpu_memory.size(), 256U);
+  AddDetail({{"series", "busy"}, {"gpu", "0"}, {"pid", "7"}}, 50, detail);
+  EXPECT_EQ(detail.utilization.at({0, 7}), 50) << "those that are known still rise";
+}
+
 TEST(AddDetail, LeavesOutWhatIsNoValue) {
   constexpr double kBlank = 9223372036854775794.0;
   for (const double value : {kBlank, -1.0, std::nan(""), HUGE_VAL}) {
