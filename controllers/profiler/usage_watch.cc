@@ -19,7 +19,7 @@ using kube::Json;
 using kube::KindOf;
 using kube::ObjectKey;
 
-// A run that is over and cannot be recorded is given up then.
+// A run that is over and cannot be recorded is given up so long after its end, or after this process began to lead.
 constexpr kube::Duration kGiveUp = std::chrono::minutes(15);
 constexpr int kSweepsToSeeAll = 3, kSweepsBetweenSearches = 60;
 // An ElasticHorovodJob says how it ended soon after its workers went.
@@ -303,6 +303,11 @@ bool UsageWatch::IsWorthWriting(const JobRun& now, const Workload& known) const 
          more > std::max<std::int64_t>(before.gpu_seconds / 10, 600L * now.run.gpus);
 }
 
+bool UsageWatch::IsResolved(const JobRef& job) const {
+  std::lock_guard lock(mutex_);
+  return workloads_.contains(job.Id());
+}
+
 std::optional<UsageWatch::Workload> UsageWatch::WorkloadOf(const JobRef& job) {
   std::lock_guard lock(mutex_);
   const auto at = workloads_.find(job.Id());
@@ -319,10 +324,12 @@ std::optional<UsageWatch::Workload> UsageWatch::WorkloadOf(const JobRef& job) {
 }
 
 bool UsageWatch::Record(JobRun now, std::stop_token stop) {
-  const kube::Duration ago = now.is_over() ? clock_.WallNow() - now.run.end->value : kube::Duration::zero();
+  // How long it has been known here.
+  const kube::Duration ago =
+      now.is_over() ? std::min(clock_.WallNow() - now.run.end->value, clock_.Now() - began_) : kube::Duration::zero();
   const std::optional<Workload> known = WorkloadOf(now.job);
   if (!known) {
-    if (ago > kGiveUp) Forget(now.job);
+    if (ago > kGiveUp && !IsResolved(now.job)) Forget(now.job);
     return false;
   }
   now.run.character = characters_.Of(now.job.Id());
