@@ -147,7 +147,7 @@ void UsageWatch::AskAll(std::stop_token stop) {
     return pod && book_.Has(pod->metadata.uid);
   };
   const UsageAnswer answer = questions_.Ask(wants, std::move(stop));
-  EndInterval(answer.usage);
+  EndInterval(answer);
   if (annotations_) AnnotateSoon(answer);
 }
 
@@ -179,7 +179,7 @@ bool UsageWatch::WriteSome(std::stop_token stop) {
   return annotations_ && annotations_->has_more() && !stop.stop_requested();
 }
 
-void UsageWatch::EndInterval(const UsageByPod& usage) {
+void UsageWatch::EndInterval(const UsageAnswer& answer) {
   const auto gpus_of = [this](const std::string& name) {
     const auto node = caches_.nodes.Get<kube::Node>({"", name});
     return node ? NodeGpusOf(*node) : NodeGpus();
@@ -188,8 +188,9 @@ void UsageWatch::EndInterval(const UsageByPod& usage) {
   const auto last = std::exchange(last_sweep_, now);
   const double window =
       std::chrono::duration<double>(last ? now - *last : kube::Duration(UsageQuestions::kShortest)).count();
+  const double reach = std::chrono::duration<double>(answer.reach).count();
   std::lock_guard lock(mutex_);
-  const std::vector<JobRun> runs = book_.EndInterval(usage, {clock_.WallNow()}, window, gpus_of);
+  const std::vector<JobRun> runs = book_.EndInterval(answer.usage, {clock_.WallNow()}, window, reach, gpus_of);
   running_.clear();
   for (const JobRun& run : runs) {
     if (!run.is_over()) running_.push_back({run.job, run.last});

@@ -93,7 +93,7 @@ class UsageWatch final : public kube::Reconciler {
   void AskAll(std::stop_token stop);
   // Some of what is due. False: nothing is left.
   bool WriteSome(std::stop_token stop);
-  void EndInterval(const UsageByPod& usage);
+  void EndInterval(const UsageAnswer& answer);
   void AnnotateSoon(const UsageAnswer& answer);
   // What the cluster says of it, for a look at its character.
   std::optional<JobOnNodes> OnNodes(const JobRef& job);

@@ -355,6 +355,7 @@ TEST_F(UsageWatchAfterARestart, AnEndIsKeptThoughItsJobIsFoundOnlyMuchLater) {
 
 TEST_F(UsageWatchTest, AJobThatLivedWhileNobodyAnsweredIsRecordedOnceSomebodyDoes) {
   Start();
+  Sweep();  // What is asked later is of the time since then.
   AddPod("train-0", "PyTorchJob", "train", "u1");
   Resolve("u1");
   is_down_ = true;
