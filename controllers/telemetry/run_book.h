@@ -73,7 +73,8 @@ class RunBook {
 
   // `owner` belongs to `root`: its pods are that job's.
   void SetRoot(const std::string& owner_id, const JobRef& root);
-  // What was recorded of the job before this process began.
+  // What was recorded of the job before this process began. If only some of its pods have gone, the GPU seconds are too
+  // low by what the others used since it was recorded.
   void Resume(const std::string& job_id, const api::WorkloadRun& before);
 
   // Ends the interval that began with the last call, or `window` seconds ago: `usage` is of all of it, and of `window`
