@@ -164,8 +164,8 @@ void RunBook::Resume(const std::string& job_id, const WorkloadRun& before) {
   job.usage.Merge(
       RunUsage(before.usage, std::max(gpu_seconds / std::max(before.gpus, 1), 1.0), std::max(gpu_seconds, 1.0)));
   // Pods that began since then are further ones. Those that ran before were counted, from their beginning, and what is
-  // more was of pods that have gone. When it was recorded is not known, so what the living pods used since then is taken
-  // off as well: that much of the gone ones is missing, all of it at most.
+  // more was of pods that have gone. When it was recorded is not known, so what the living pods used since then is
+  // taken off as well: that much of the gone ones is missing, all of it at most.
   const bool is_behind = before.end && *before.end <= job.run.start;
   const std::int64_t gone = is_behind ? before.gpu_seconds : before.gpu_seconds - job.run.gpu_seconds;
   job.gpu_seconds += static_cast<double>(std::max<std::int64_t>(gone, 0));
