@@ -76,7 +76,7 @@ int Run() {
   for (int sweep = 1; sweep <= kSweeps; ++sweep) {
     const double began = CpuSeconds();
     const UsageByPod usage = Sweep(answer);
-    const std::vector<JobRun> runs = book.EndInterval(usage, At(60 * sweep), 60, gpus_of);
+    const std::vector<JobRun> runs = book.EndInterval(usage, At(60 * sweep), 60, 75, gpus_of);
     cpu += CpuSeconds() - began;
     most = std::max(most, HeapMib() - before);
     if (usage.size() != kPods || runs.size() != kPods / kPodsOfJob) return 1;

@@ -60,8 +60,9 @@ class ProgressWatch final : public kube::Reconciler {
 
   kube::Result<kube::Action> Reconcile(const kube::ObjectKey& key, std::stop_token stop) override;
 
-  // The steps that trainings have reached, of those that were looked at within kStepsStay. Not as the status says,
-  // which is written only when a reader would notice.
+  // The last steps that are known of trainings that were looked at within kStepsStay, however old the steps are: the
+  // alert of one that hangs needs a step that stands still, not one that vanishes. Of logs that cannot be read there is
+  // none. Not as the status says, which is written only when a reader would notice.
   static constexpr kube::Duration kStepsStay = std::chrono::minutes(3);
   std::map<kube::ObjectKey, double> Steps() const;
 

@@ -19,7 +19,7 @@ using kube::Json;
 using kube::KindOf;
 using kube::ObjectKey;
 
-// A run that is over and cannot be recorded is given up then.
+// A run that is over and cannot be recorded is given up so long after its end, or after this process began to lead.
 constexpr kube::Duration kGiveUp = std::chrono::minutes(15);
 constexpr int kSweepsToSeeAll = 3, kSweepsBetweenSearches = 60;
 // An ElasticHorovodJob says how it ended soon after its workers went.
@@ -147,7 +147,7 @@ void UsageWatch::AskAll(std::stop_token stop) {
     return pod && book_.Has(pod->metadata.uid);
   };
   const UsageAnswer answer = questions_.Ask(wants, std::move(stop));
-  EndInterval(answer.usage);
+  EndInterval(answer);
   if (annotations_) AnnotateSoon(answer);
 }
 
@@ -179,7 +179,7 @@ bool UsageWatch::WriteSome(std::stop_token stop) {
   return annotations_ && annotations_->has_more() && !stop.stop_requested();
 }
 
-void UsageWatch::EndInterval(const UsageByPod& usage) {
+void UsageWatch::EndInterval(const UsageAnswer& answer) {
   const auto gpus_of = [this](const std::string& name) {
     const auto node = caches_.nodes.Get<kube::Node>({"", name});
     return node ? NodeGpusOf(*node) : NodeGpus();
@@ -188,8 +188,9 @@ void UsageWatch::EndInterval(const UsageByPod& usage) {
   const auto last = std::exchange(last_sweep_, now);
   const double window =
       std::chrono::duration<double>(last ? now - *last : kube::Duration(UsageQuestions::kShortest)).count();
+  const double reach = std::chrono::duration<double>(answer.reach).count();
   std::lock_guard lock(mutex_);
-  const std::vector<JobRun> runs = book_.EndInterval(usage, {clock_.WallNow()}, window, gpus_of);
+  const std::vector<JobRun> runs = book_.EndInterval(answer.usage, {clock_.WallNow()}, window, reach, gpus_of);
   running_.clear();
   for (const JobRun& run : runs) {
     if (!run.is_over()) running_.push_back({run.job, run.last});
@@ -304,6 +305,11 @@ bool UsageWatch::IsWorthWriting(const JobRun& now, const Workload& known) const 
          more > std::max<std::int64_t>(before.gpu_seconds / 10, 600L * now.run.gpus);
 }
 
+bool UsageWatch::IsResolved(const JobRef& job) const {
+  std::lock_guard lock(mutex_);
+  return workloads_.contains(job.Id());
+}
+
 std::optional<UsageWatch::Workload> UsageWatch::WorkloadOf(const JobRef& job) {
   std::lock_guard lock(mutex_);
   const auto at = workloads_.find(job.Id());
@@ -320,10 +326,12 @@ std::optional<UsageWatch::Workload> UsageWatch::WorkloadOf(const JobRef& job) {
 }
 
 bool UsageWatch::Record(JobRun now, std::stop_token stop) {
-  const kube::Duration ago = now.is_over() ? clock_.WallNow() - now.run.end->value : kube::Duration::zero();
+  // How long it has been known here.
+  const kube::Duration ago =
+      now.is_over() ? std::min(clock_.WallNow() - now.run.end->value, clock_.Now() - began_) : kube::Duration::zero();
   const std::optional<Workload> known = WorkloadOf(now.job);
   if (!known) {
-    if (ago > kGiveUp) Forget(now.job);
+    if (ago > kGiveUp && !IsResolved(now.job)) Forget(now.job);
     return false;
   }
   now.run.character = characters_.Of(now.job.Id());

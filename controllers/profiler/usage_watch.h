@@ -93,7 +93,7 @@ class UsageWatch final : public kube::Reconciler {
   void AskAll(std::stop_token stop);
   // Some of what is due. False: nothing is left.
   bool WriteSome(std::stop_token stop);
-  void EndInterval(const UsageByPod& usage);
+  void EndInterval(const UsageAnswer& answer);
   void AnnotateSoon(const UsageAnswer& answer);
   // What the cluster says of it, for a look at its character.
   std::optional<JobOnNodes> OnNodes(const JobRef& job);
@@ -101,6 +101,8 @@ class UsageWatch final : public kube::Reconciler {
   void AddLostRuns();
   // What is known of the job; nullopt: its run is not to be recorded yet.
   std::optional<Workload> WorkloadOf(const JobRef& job);
+  // Whether its workload is known.
+  bool IsResolved(const JobRef& job) const;
   // Whether it tried to write.
   bool Record(JobRun now, std::stop_token stop);
   void NoteWritten(const JobRun& now, const api::WorkloadRun& run, const kube::Status& saved);

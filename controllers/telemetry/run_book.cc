@@ -18,6 +18,16 @@ double SecondsBetween(Time from, Time to) {
   return std::max(0.0, std::chrono::duration<double>(to.value - from.value).count());
 }
 
+Time SecondsBefore(Time time, double seconds) {
+  return {time.value - std::chrono::milliseconds(std::llround(seconds * 1000))};
+}
+
+PodUsage MaximaOf(const PodUsage& used) {
+  return {.max_gpu_utilization = used.max_gpu_utilization,
+          .max_gpu_memory = used.max_gpu_memory,
+          .max_memory = used.max_memory};
+}
+
 // Without the fraction, as the API keeps times.
 Time WholeSeconds(Time time) { return {std::chrono::floor<std::chrono::seconds>(time.value)}; }
 
@@ -154,7 +164,8 @@ void RunBook::Resume(const std::string& job_id, const WorkloadRun& before) {
   job.usage.Merge(
       RunUsage(before.usage, std::max(gpu_seconds / std::max(before.gpus, 1), 1.0), std::max(gpu_seconds, 1.0)));
   // Pods that began since then are further ones. Those that ran before were counted, from their beginning, and what is
-  // more was of pods that have gone.
+  // more was of pods that have gone. When it was recorded is not known, so what the living pods used since then is
+  // taken off as well: that much of the gone ones is missing, all of it at most.
   const bool is_behind = before.end && *before.end <= job.run.start;
   const std::int64_t gone = is_behind ? before.gpu_seconds : before.gpu_seconds - job.run.gpu_seconds;
   job.gpu_seconds += static_cast<double>(std::max<std::int64_t>(gone, 0));
@@ -172,8 +183,9 @@ RunBook::Names RunBook::JobsOfNames() const {
   return jobs;
 }
 
-std::vector<JobRun> RunBook::EndInterval(const UsageByPod& usage, Time now, double window, const GpusOf& gpus_of) {
-  const Time earliest{now.value - std::chrono::milliseconds(std::llround(window * 1000))};
+std::vector<JobRun> RunBook::EndInterval(const UsageByPod& usage, Time now, double window, double reach,
+                                         const GpusOf& gpus_of) {
+  const Time earliest = SecondsBefore(now, window);
   const Time start = std::max(interval_start_.value_or(earliest), earliest);
   interval_start_ = now;
   std::erase_if(past_, [&](const Past& past) { return SecondsBetween(past.ended, now) > kLongestLook; });
@@ -193,7 +205,7 @@ std::vector<JobRun> RunBook::EndInterval(const UsageByPod& usage, Time now, doub
     interval.pods.push_back(part);
   }
   for (const auto& [id, interval] : intervals) jobs_[id].End(interval);
-  AddLate(usage, jobs_of_names);
+  AddLate(usage, SecondsBefore(now, reach), jobs_of_names);
   DropEnded(now);
   // What is left of an owner whose pods turned out to be another job's.
   std::erase_if(jobs_, [&](const auto& job) { return !intervals.contains(job.first) && !job.second.run.end; });
@@ -235,7 +247,7 @@ bool RunBook::Forget(const std::string& job_id) {
   return true;
 }
 
-void RunBook::AddLate(const UsageByPod& usage, const Names& jobs_of_names) {
+void RunBook::AddLate(const UsageByPod& usage, Time earliest, const Names& jobs_of_names) {
   struct Late {
     std::vector<PodInterval> pods;
     Time from, to;
@@ -253,8 +265,12 @@ void RunBook::AddLate(const UsageByPod& usage, const Names& jobs_of_names) {
     const auto used = usage.find(past.pod);
     if (used != usage.end() && jobs_of_names.at(past.pod).size() == 1) pod.used = used->second;
   }
-  for (const auto& [id, its] : late) {
+  for (auto& [id, its] : late) {
     Job& job = jobs_.at(id);
+    const Time began = std::min(its.from, job.run.start);
+    if (2 * SecondsBetween(std::max(began, earliest), its.to) < SecondsBetween(began, its.to)) {
+      for (PodInterval& pod : its.pods) pod.used = MaximaOf(pod.used);
+    }
     job.usage.Add(its.pods, std::max(SecondsBetween(its.from, its.to), 1.0));
     job.run.usage = job.usage.Summary();
   }

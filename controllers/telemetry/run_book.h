@@ -73,13 +73,16 @@ class RunBook {
 
   // `owner` belongs to `root`: its pods are that job's.
   void SetRoot(const std::string& owner_id, const JobRef& root);
-  // What was recorded of the job before this process began.
+  // What was recorded of the job before this process began. If only some of its pods have gone, the GPU seconds are too
+  // low by what the others used since it was recorded.
   void Resume(const std::string& job_id, const api::WorkloadRun& before);
 
   // Ends the interval that began with the last call, or `window` seconds ago: `usage` is of all of it, and of `window`
-  // seconds at most. All runs, as they are now. `gpus_of`: those of a node.
+  // seconds at most, but of `reach` seconds for jobs that had ended before. All runs, as they are now. `gpus_of`: those
+  // of a node.
   using GpusOf = std::function<NodeGpus(const std::string& node)>;
-  std::vector<JobRun> EndInterval(const UsageByPod& usage, kube::Time now, double window, const GpusOf& gpus_of);
+  std::vector<JobRun> EndInterval(const UsageByPod& usage, kube::Time now, double window, double reach,
+                                  const GpusOf& gpus_of);
   // Of a run that is over. False: it has pods again.
   bool Forget(const std::string& job_id);
 
@@ -111,8 +114,9 @@ class RunBook {
   // Of how many jobs there were pods of a name, in this interval or shortly before.
   using Names = std::unordered_map<kube::ObjectKey, std::set<std::string>>;
   Names JobsOfNames() const;
-  // What is told only now of jobs that have ended: no source answered while they ran.
-  void AddLate(const UsageByPod& usage, const Names& jobs_of_names);
+  // What is told only now, of the time since `earliest`, of jobs that have ended: no source answered while they ran. If
+  // that is less than half of the run, only maxima count.
+  void AddLate(const UsageByPod& usage, kube::Time earliest, const Names& jobs_of_names);
   void DropEnded(kube::Time now);
 
   std::unordered_map<std::string, GpuPod> pods_;                           // By UID.

@@ -33,12 +33,12 @@ class Lanes {
   std::vector<seconds> free_;
 };
 
-// The median of those that ran to their end.
+// The median of those that succeeded: a failed one may have ended at its beginning.
 std::optional<seconds> UsualTime(const std::vector<Trial>& trials) {
   std::vector<seconds> took;
   for (const Trial& trial : trials) {
-    const bool has_run = (trial.phase == TrialPhase::kSucceeded || trial.phase == TrialPhase::kFailed) &&
-                         trial.start_time && trial.end_time;  // One of the cache has neither.
+    const bool has_run =
+        trial.phase == TrialPhase::kSucceeded && trial.start_time && trial.end_time;  // One of the cache has neither.
     if (has_run) took.push_back(std::chrono::ceil<seconds>(trial.end_time->value - trial.start_time->value));
   }
   if (took.empty()) return std::nullopt;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a TrialJob is done: by the trials that are left, how long ended ones took, and what limits the others. Pure.
+// When a TrialJob is done: by the trials that are left, how long others took that succeeded, and what limits them.
+// Pure.
 #pragma once
 
 #include <optional>
@@ -9,7 +10,7 @@
 namespace grus {
 
 struct TrialEnd {
-  std::optional<kube::Time> expected;  // None: no trial has ended yet, so that nobody knows how long they take.
+  std::optional<kube::Time> expected;  // None: no trial has succeeded yet, so nobody knows how long they take.
   kube::Time latest;                   // If each takes its whole slice, as far as the budget lasts.
 };
 

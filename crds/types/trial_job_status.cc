@@ -126,8 +126,8 @@ std::span<const FieldInfo> TrialJobStatus::Fields() {
                              .list_map_key = "type"}),
       Field<&T::progress>("progress", {.doc = "Ended trials, and the number planned: \"5/8\".", .max_length = 15}),
       Field<&T::eta>("eta",
-                     {.doc = "When it is done, if its other trials take as long as those that have ended. Missing: "
-                             "none has ended yet, or none runs."}),
+                     {.doc = "When it is done, if its other trials take as long as those that succeeded. Missing: "
+                             "none has succeeded yet, or none runs."}),
       Field<&T::eta_latest>("etaLatest", {.doc = "When it is done if each trial takes as long as it may. Time in which "
                                                  "trials wait for GPUs comes on top."}),
       Field<&T::throughput_unit>(

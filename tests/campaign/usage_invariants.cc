@@ -188,8 +188,10 @@ void CheckUsage(const World& world, UsageJudgement judgement, std::vector<std::s
     if (std::string wrong = CheckProfile(world, *profile, judgement); !wrong.empty()) complaints.push_back(wrong);
   }
   // A run whose writer died, and whose end could not be written then, is looked for again after an hour.
-  if (judgement == UsageJudgement::kLoose) return;
-  for (const auto& [name, what] : Unended(world)) complaints.push_back(name + " " + what);
+  const bool is_loose = judgement == UsageJudgement::kLoose;
+  if (!is_loose) {
+    for (const auto& [name, what] : Unended(world)) complaints.push_back(name + " " + what);
+  }
   for (const std::string& uid : prometheus.truth().Jobs()) {
     const Job job = *prometheus.truth().Find(uid);
     const FakePrometheus::Told told = prometheus.ToldOf(uid);
@@ -200,6 +202,7 @@ void CheckUsage(const World& world, UsageJudgement judgement, std::vector<std::s
       if (told.has_numbers && !WasDropped(world, job)) complain("has no run, but numbers of it were told");
       continue;
     }
+    if (is_loose) continue;
     const WorkloadRun& run = runs.at(uid).front();
     if (run.end && IsStillThere(world, uid) && *job.end > kube::Time{run.end->value + kSweep}) {
       complain("says when it ended, which is " + ToText(job.end->value - run.end->value) + " after its run");

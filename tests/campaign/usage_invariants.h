@@ -21,7 +21,8 @@ enum class UsageJudgement { kExact, kDeaths, kLoose };
 // has an end.
 std::vector<kube::testing::Invariant> UsageInvariants(UsageJudgement judgement);
 
-// At rest, when no job has pods that run: each that numbers were told of has one run, and that has all of them.
+// At rest, when no job has pods that run: each that numbers were told of has one run, and that has all of them; with
+// kLoose, it may lack some.
 void CheckUsage(const World& world, UsageJudgement judgement, std::vector<std::string>& complaints);
 
 }  // namespace grus::testing

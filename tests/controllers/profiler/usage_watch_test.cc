@@ -272,43 +272,90 @@ TEST_F(UsageWatchTest, ARunWhoseJobWentWhileNobodyLookedEnds) {
   EXPECT_EQ(Runs()[0].outcome, api::RunOutcome::kNotKnown);
 }
 
-TEST_F(UsageWatchTest, APodThatEndedWhileNobodyLookedAndStaysSaysItselfWhenItsRunEnded) {
-  Start();
-  AddPod("train-0", "PyTorchJob", "train", "u1");
-  Resolve("u1");
-  utilization_ = {{"train-0", 80}};
-  Sweep();
-  UsageWatch second(client_, {jobs_, pods_, nodes_, profiles_}, store_, prometheus_, {"http://p:9090"}, clock_, log_);
-  clock_.Advance(300s);
-  const kube::Time end{std::chrono::floor<std::chrono::seconds>(clock_.WallNow())};
-  Edit(
-      "pods", {"team-a", "train-0"},
-      [&](Json& pod) {
-        pod["status"]["phase"] = "Succeeded";
-        pod["status"]["containerStatuses"] = *kube::ParseJson(
-            R"([{"name":"c","image":"a","imageID":"","ready":false,"restartCount":0,"state":{"terminated":{"exitCode":0,)"
-            R"("finishedAt":")" +
-            kube::ToText(end) + R"("}}}])");
-      },
-      "status");
-  utilization_.clear();
-  ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
-  ASSERT_TRUE(second.Reconcile(UsageWatch::Sweep(), {}));
-  ASSERT_TRUE(second.Reconcile({"team-a", "team-a/u1"}, {}));
-  for (int i = 0; i < 2; ++i) {
-    clock_.Advance(60s);
-    ASSERT_TRUE(second.Reconcile(UsageWatch::Sweep(), {}));
+// A pod of two GPUs whose run is recorded ends `after` the last sweep, and stays; `away` later another process begins.
+class UsageWatchAfterARestart : public testing::UsageFixture {
+ protected:
+  void EndWhileNobodyLooks(std::chrono::seconds after, std::chrono::seconds away) {
+    Start();
+    AddPod("train-0", "PyTorchJob", "train", "u1");
+    Resolve("u1");
+    utilization_ = {{"train-0", 80}};
+    Sweep();
+    clock_.Advance(after);
+    end_ = {std::chrono::floor<std::chrono::seconds>(clock_.WallNow())};
+    const std::string at = kube::ToText(end_);
+    Edit(
+        "pods", {"team-a", "train-0"},
+        [&](Json& pod) {
+          pod["status"]["phase"] = "Succeeded";
+          pod["status"]["containerStatuses"] = *kube::ParseJson(
+              R"([{"name":"c","image":"a","imageID":"","ready":false,"restartCount":0,"state":{"terminated":{)"
+              R"("exitCode":0,"finishedAt":")" +
+              at + R"("}}}])");
+        },
+        "status");
+    utilization_.clear();
+    clock_.Advance(away);
     ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
   }
-  ASSERT_EQ(Runs().size(), 1U);
-  EXPECT_EQ(Runs()[0].end, end);
-  EXPECT_EQ(Runs()[0].gpu_seconds, 720);
-  EXPECT_EQ(Runs()[0].outcome, api::RunOutcome::kSucceeded);
-  EXPECT_EQ(Runs()[0].usage.gpu_utilization_percent, 80);
+  void SweepSecond(int times) {
+    for (int i = 0; i < times; ++i) {
+      clock_.Advance(60s);
+      ASSERT_TRUE(second_.Reconcile(UsageWatch::Sweep(), {}));
+      ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
+    }
+  }
+  void ResolveSecond() { ASSERT_TRUE(second_.Reconcile({"team-a", "team-a/u1"}, {})); }
+  void ExpectTheTruth() {
+    ASSERT_EQ(Runs().size(), 1U);
+    EXPECT_EQ(Runs()[0].end, end_);
+    EXPECT_EQ(Runs()[0].gpu_seconds, 720);
+    EXPECT_EQ(Runs()[0].outcome, api::RunOutcome::kSucceeded);
+    EXPECT_EQ(Runs()[0].usage.gpu_utilization_percent, 80);
+  }
+
+  kube::Time end_;
+  UsageWatch second_{client_, {jobs_, pods_, nodes_, profiles_}, store_, prometheus_, source_, clock_, log_};
+};
+
+TEST_F(UsageWatchAfterARestart, APodThatEndedMeanwhileAndStaysSaysItselfWhenItsRunEnded) {
+  EndWhileNobodyLooks(300s, 0s);
+  ASSERT_TRUE(second_.Reconcile(UsageWatch::Sweep(), {}));
+  ResolveSecond();
+  SweepSecond(2);
+  ExpectTheTruth();
+}
+
+TEST_F(UsageWatchAfterARestart, ItDoesNotMatterHowLongNobodyLooked) {
+  EndWhileNobodyLooks(300s, 3600s);
+  ASSERT_TRUE(second_.Reconcile(UsageWatch::Sweep(), {}));
+  ResolveSecond();
+  SweepSecond(4);  // In the third one runs are looked for whose jobs have no pods.
+  ExpectTheTruth();
+}
+
+TEST_F(UsageWatchAfterARestart, AnOldEndIsNotGivenUpBeforeItsJobCanBeFound) {
+  EndWhileNobodyLooks(300s, 3600s);
+  ASSERT_TRUE(second_.Reconcile(UsageWatch::Sweep(), {}));
+  SweepSecond(1);
+  ResolveSecond();
+  SweepSecond(3);
+  ExpectTheTruth();
+}
+
+TEST_F(UsageWatchAfterARestart, AnEndIsKeptThoughItsJobIsFoundOnlyMuchLater) {
+  EndWhileNobodyLooks(300s, 0s);
+  ASSERT_TRUE(second_.Reconcile(UsageWatch::Sweep(), {}));
+  SweepSecond(1);
+  clock_.Advance(1200s);
+  ResolveSecond();
+  SweepSecond(2);
+  ExpectTheTruth();
 }
 
 TEST_F(UsageWatchTest, AJobThatLivedWhileNobodyAnsweredIsRecordedOnceSomebodyDoes) {
   Start();
+  Sweep();  // What is asked later is of the time since then.
   AddPod("train-0", "PyTorchJob", "train", "u1");
   Resolve("u1");
   is_down_ = true;

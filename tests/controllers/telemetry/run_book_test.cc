@@ -41,8 +41,8 @@ UsageByPod Uses(std::initializer_list<std::pair<const char*, double>> utilizatio
 
 class RunBookTest : public ::testing::Test {
  protected:
-  std::vector<JobRun> End(int now, const UsageByPod& usage, double window = 60) {
-    return book_.EndInterval(usage, At(now), window, GpusOf);
+  std::vector<JobRun> End(int now, const UsageByPod& usage, double window = 60, double reach = 600) {
+    return book_.EndInterval(usage, At(now), window, reach, GpusOf);
   }
   RunBook book_;
 };
@@ -152,7 +152,7 @@ TEST_F(RunBookTest, ARunOfSeveralGpuTypesHasNone) {
   const auto gpus_of = [](const std::string& node) {
     return node == "n1" ? NodeGpus{"A100", 40e9} : NodeGpus{"H100", 80e9};
   };
-  const auto runs = book_.EndInterval({}, At(60), 60, gpus_of);
+  const auto runs = book_.EndInterval({}, At(60), 60, 600, gpus_of);
   EXPECT_EQ(runs[0].run.gpu_type, "");
   EXPECT_EQ(runs[0].last.memory, 0);
 }
@@ -314,6 +314,29 @@ TEST_F(RunBookTest, WhatIsToldOnlyOnceAJobHasEndedCountsIfNothingWasToldBefore) 
   EXPECT_EQ(runs[0].run.end, At(110));
   EXPECT_EQ(runs[0].run.gpu_seconds, 200);
   EXPECT_EQ(runs[1].run.usage.gpu_utilization_percent, 30) << "it was told before";
+}
+
+TEST_F(RunBookTest, WhatIsToldLateOfThePartOfARunThatIsLeftSaysOnlyWhatItsMostWas) {
+  struct Case {
+    int ended;
+    double reach;
+    std::optional<std::int32_t> mean;
+  };
+  for (const Case& c : {Case{36'000, 600, {}}, Case{1'000, 600, 70}, Case{1'000, 520, {}}, Case{200, 260, 70}}) {
+    RunBook book;
+    const auto end = [&](int now, const UsageByPod& usage) {
+      return book.EndInterval(usage, At(now), 60, c.reach, GpusOf);
+    };
+    book.See(Pod("a-0", "a", 0));
+    (void)end(c.ended - 30, {});
+    book.See(Ended(Pod("a-0", "a", 0), c.ended));
+    (void)end(c.ended + 30, {});
+    const auto runs = end(c.ended + 90, Uses({{"a-0", 0.7}}));
+    ASSERT_EQ(runs.size(), 1U);
+    EXPECT_EQ(runs[0].run.usage.gpu_utilization_percent, c.mean) << c.ended << ", of " << c.reach;
+    EXPECT_EQ(runs[0].run.usage.max_gpu_utilization_percent, 70);
+    EXPECT_EQ(runs[0].run.usage.max_gpu_memory_bytes, 700'000'000);
+  }
 }
 
 TEST_F(RunBookTest, WhatIsToldLateOfANameThatTwoJobsHadIsOfNeither) {

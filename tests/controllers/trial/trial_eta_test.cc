@@ -129,6 +129,21 @@ TEST_F(TrialEta, OneTrialThatWaitedLongDoesNotSpoilTheEnd) {
   EXPECT_LT(Eta(world), world.now + 120);
 }
 
+TEST_F(TrialEta, FailedTrialsSayNothingOfHowLongOthersTake) {
+  TrialWorld failed(Job()), mixed(Job());
+  for (TrialWorld* world : {&failed, &mixed}) world->Pass();
+  RunTrials(failed, 1);
+  RunTrials(mixed, 2);
+  for (TrialWorld* world : {&failed, &mixed}) {  // The first one ran out of memory after 8 s.
+    const auto first = std::ranges::find(world->status().trials, TrialPhase::kSucceeded, &api::Trial::phase);
+    ASSERT_NE(first, world->status().trials.end());
+    first->phase = TrialPhase::kFailed;
+    first->end_time = kube::Time{first->start_time->value + std::chrono::seconds(8)};
+  }
+  EXPECT_EQ(SecondsOf(EndOfTrials(failed.view(), failed.status()).expected), -1) << "nobody knows yet";
+  EXPECT_NEAR(static_cast<double>(SecondsOf(EndOfTrials(mixed.view(), mixed.status()).expected)), 120 + 2 * 62, 5);
+}
+
 TEST_F(TrialEta, ThereIsNoneWhileNothingRuns) {
   struct Case {
     const char* why;
