@@ -40,6 +40,17 @@ TEST_F(ProgressWatchTest, KnowsTheStepOfEachLookForThreeMinutes) {
   EXPECT_THAT(watch_.Steps(), ::testing::IsEmpty()) << "nobody knows whether it goes on";
 }
 
+TEST_F(ProgressWatchTest, AStepThatStandsStillStaysSoThatAHangIsSeen) {
+  AddJob("train");
+  StartCaches();
+  Print("train", "step 10/100000 loss 2.3");
+  for (int minute = 0; minute < 10; ++minute) {
+    Pass("train");
+    clock_.Advance(60s);
+  }
+  EXPECT_THAT(watch_.Steps(), ::testing::ElementsAre(::testing::Pair(kube::ObjectKey{"team-a", "train"}, 10)));
+}
+
 TEST_F(ProgressWatchTest, WritesOnlyWhatAReaderWouldNotice) {
   AddJob("train");
   StartCaches();
