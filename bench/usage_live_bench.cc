@@ -4,9 +4,9 @@
 // Usage: usage_live_bench KUBECONFIG GRUS_MANAGER PROMETHEUS [--jobs N] [--minutes N] [--scrape-seconds N]
 //                         [--vanishing N]
 // Jobs of 8 pods, one GPU each, run on kwok's nodes, a pod's GPU on "node-<pod / 8>"; a UsagePlayer plays their
-// exporters. Two grus-managers run the profiler alone, one of them with Prometheus. After the minutes some of the jobs
-// vanish with their pods, others live for two scrapes, and each must have one record with its exact maxima. Exit status
-// 1: one has not.
+// exporters. Two grus-managers run the controllers trial and profiler, so that both know the jobs and the profiles, one
+// of them with Prometheus. After the minutes some of the jobs vanish with their pods, others live for two scrapes, and
+// each must have one record with its exact maxima. Exit status 1: one has not.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -69,7 +69,7 @@ class UsageLive {
 
  private:
   std::vector<std::string> Arguments() const {
-    return {"--kubeconfig", options_.kubeconfig, "--controllers", "profiler", "--log-level", "info"};
+    return {"--kubeconfig", options_.kubeconfig, "--controllers", "trial,profiler", "--log-level", "info"};
   }
 
   bool Prepare() {
@@ -173,10 +173,11 @@ class UsageLive {
     const double asked = QueriesAsked();
     const kube::TimePoint began = clock_.Now(), until = began + std::chrono::minutes(options_.minutes);
     double most_writes = 0, most_memory = 0;
+    kube::TimePoint looked = began;
     for (double before = profiler.Counters().writes; clock_.Now() < until;) {
       LetPass(kLook, clock_);
-      const double now = profiler.Counters().writes;
-      most_writes = std::max(most_writes, now - before);
+      const double now = profiler.Counters().writes, passed = SecondsSince(std::exchange(looked, clock_.Now()), clock_);
+      most_writes = std::max(most_writes, (now - before) / std::max(passed, 1.0));
       before = now;
       most_memory = std::max(most_memory, profiler.process().MemoryMib() - plain.process().MemoryMib());
     }

@@ -176,11 +176,46 @@ void RunBook::Resume(const std::string& job_id, const WorkloadRun& before) {
   if (job.run.end && !before.end) job.run.end = std::max(*job.run.end, EarliestEndOf(before));
 }
 
-RunBook::Names RunBook::JobsOfNames() const {
-  Names jobs;
-  for (const auto& [uid, pod] : pods_) jobs[pod.key].insert(RootOf(*pod.owner).Id());
-  for (const Past& past : past_) jobs[past.pod].insert(past.job_id);
-  return jobs;
+std::vector<RunBook::PodOfJob> RunBook::PodsByJob(Ids& ids) const {
+  std::vector<PodOfJob> pods;
+  pods.reserve(pods_.size());
+  for (const auto& [uid, pod] : pods_) {
+    const JobRef& root = RootOf(*pod.owner);
+    const auto [id, is_new] = ids.try_emplace(&root);
+    if (is_new) id->second = root.Id();
+    pods.push_back({id->second, &root, &pod});
+  }
+  std::ranges::sort(pods, {}, &PodOfJob::job_id);
+  return pods;
+}
+
+RunBook::Names RunBook::ContestedNames(const std::vector<PodOfJob>& pods) const {
+  std::vector<std::pair<const kube::ObjectKey*, std::string_view>> names;
+  names.reserve(pods.size() + past_.size());
+  for (const PodOfJob& of : pods) names.emplace_back(&of.pod->key, of.job_id);
+  for (const Past& past : past_) names.emplace_back(&past.pod, past.job_id);
+  std::ranges::sort(names, {}, [](const auto& name) -> const kube::ObjectKey& { return *name.first; });
+  Names contested;
+  for (std::size_t at = 1; at < names.size(); ++at) {
+    const auto &before = names[at - 1], &name = names[at];
+    if (*before.first == *name.first && before.second != name.second) contested.insert(*name.first);
+  }
+  return contested;
+}
+
+RunBook::Interval RunBook::IntervalOf(std::span<const PodOfJob> pods, const Moment& moment) {
+  Interval interval;
+  for (const PodOfJob& of : pods) {
+    const GpuPod& pod = *of.pod;
+    const Time until = std::min(pod.ended.value_or(moment.now), moment.now);
+    interval.Add(pod, until, moment.gpus_of);
+    PodInterval part{.seconds = SecondsBetween(std::max(pod.started, moment.start), until), .gpus = pod.gpus};
+    interval.seconds = std::max(interval.seconds, SecondsBetween(std::max(*interval.began, moment.start), until));
+    const auto used = moment.usage.find(pod.key);
+    if (used != moment.usage.end() && !moment.contested.contains(pod.key)) part.used = used->second;
+    interval.pods.push_back(part);
+  }
+  return interval;
 }
 
 std::vector<JobRun> RunBook::EndInterval(const UsageByPod& usage, Time now, double window, double reach,
@@ -189,26 +224,22 @@ std::vector<JobRun> RunBook::EndInterval(const UsageByPod& usage, Time now, doub
   const Time start = std::max(interval_start_.value_or(earliest), earliest);
   interval_start_ = now;
   std::erase_if(past_, [&](const Past& past) { return SecondsBetween(past.ended, now) > kLongestLook; });
-  const auto jobs_of_names = JobsOfNames();
-  std::map<std::string, Interval> intervals;
-  for (const auto& [uid, pod] : pods_) {
-    const JobRef& root = RootOf(*pod.owner);
-    jobs_[root.Id()].ref = root;
-    Interval& interval = intervals[root.Id()];
-    const Time until = std::min(pod.ended.value_or(now), now);
-    interval.Add(pod, until, gpus_of);
-    PodInterval part{.seconds = SecondsBetween(std::max(pod.started, start), until), .gpus = pod.gpus};
-    interval.seconds = std::max(interval.seconds, SecondsBetween(std::max(*interval.began, start), until));
-    // The numbers of a name that two jobs had may be of either.
-    const auto used = usage.find(pod.key);
-    if (used != usage.end() && jobs_of_names.at(pod.key).size() == 1) part.used = used->second;
-    interval.pods.push_back(part);
+  Ids ids;
+  const std::vector<PodOfJob> pods = PodsByJob(ids);
+  const Names contested = ContestedNames(pods);
+  for (auto first = pods.begin(); first != pods.end();) {
+    const auto last = std::find_if(first, pods.end(), [&](const auto& of) { return of.job_id != first->job_id; });
+    Job& job = jobs_[std::string(first->job_id)];
+    job.ref = *first->job;
+    job.End(IntervalOf({first, last}, {start, now, gpus_of, usage, contested}));
+    first = last;
   }
-  for (const auto& [id, interval] : intervals) jobs_[id].End(interval);
-  AddLate(usage, SecondsBefore(now, reach), jobs_of_names);
-  DropEnded(now);
   // What is left of an owner whose pods turned out to be another job's.
-  std::erase_if(jobs_, [&](const auto& job) { return !intervals.contains(job.first) && !job.second.run.end; });
+  std::erase_if(jobs_, [&](const auto& job) {
+    return !job.second.run.end && !std::ranges::binary_search(pods, job.first, {}, &PodOfJob::job_id);
+  });
+  AddLate(usage, SecondsBefore(now, reach), contested);
+  DropEnded(now);
   std::vector<JobRun> runs;
   for (const auto& [id, job] : jobs_) runs.push_back({job.ref, job.run, job.last});
   return runs;
@@ -247,7 +278,7 @@ bool RunBook::Forget(const std::string& job_id) {
   return true;
 }
 
-void RunBook::AddLate(const UsageByPod& usage, Time earliest, const Names& jobs_of_names) {
+void RunBook::AddLate(const UsageByPod& usage, Time earliest, const Names& contested) {
   struct Late {
     std::vector<PodInterval> pods;
     Time from, to;
@@ -263,7 +294,7 @@ void RunBook::AddLate(const UsageByPod& usage, Time earliest, const Names& jobs_
     pod.seconds = SecondsBetween(past.started, past.ended);
     pod.gpus = past.gpus;
     const auto used = usage.find(past.pod);
-    if (used != usage.end() && jobs_of_names.at(past.pod).size() == 1) pod.used = used->second;
+    if (used != usage.end() && !contested.contains(past.pod)) pod.used = used->second;
   }
   for (auto& [id, its] : late) {
     Job& job = jobs_.at(id);

@@ -10,7 +10,9 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -111,12 +113,28 @@ class RunBook {
     double gpu_seconds = 0;  // Of pods that have gone.
   };
   const JobRef& RootOf(const JobRef& owner) const;
-  // Of how many jobs there were pods of a name, in this interval or shortly before.
-  using Names = std::unordered_map<kube::ObjectKey, std::set<std::string>>;
-  Names JobsOfNames() const;
+  struct PodOfJob {
+    std::string_view job_id = {};
+    const JobRef* job = nullptr;
+    const GpuPod* pod = nullptr;
+  };
+  // All pods, those of a job one after another. `ids`: where the IDs are kept.
+  using Ids = std::unordered_map<const JobRef*, std::string>;
+  std::vector<PodOfJob> PodsByJob(Ids& ids) const;
+  // The names that pods of two jobs had, in this interval or shortly before: numbers may be of either.
+  using Names = std::set<kube::ObjectKey>;
+  Names ContestedNames(const std::vector<PodOfJob>& pods) const;
+  // Of one job.
+  struct Moment {
+    kube::Time start, now;
+    const GpusOf& gpus_of;
+    const UsageByPod& usage;
+    const Names& contested;
+  };
+  static Interval IntervalOf(std::span<const PodOfJob> pods, const Moment& moment);
   // What is told only now, of the time since `earliest`, of jobs that have ended: no source answered while they ran. If
   // that is less than half of the run, only maxima count.
-  void AddLate(const UsageByPod& usage, kube::Time earliest, const Names& jobs_of_names);
+  void AddLate(const UsageByPod& usage, kube::Time earliest, const Names& contested);
   void DropEnded(kube::Time now);
 
   std::unordered_map<std::string, GpuPod> pods_;                           // By UID.
