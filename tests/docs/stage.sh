@@ -185,7 +185,7 @@ check_metrics() { # PAGE STAGE
   [[ -n $exported ]] || echo "/metrics does not answer, or is empty"
   comm -23 <(echo "$exported") <(echo "$listed") | sed 's/^/not on the page: /'
   while read -r name; do   # Some are exported only once there is something to tell.
-    grep -rqF "\"$name\"" controllers clientlib || echo "not in the code: $name"
+    grep -rqF "\"$name\"" controllers clientlib nodeagent || echo "not in the code: $name"
   done <<<"$listed"
 }
 
@@ -194,7 +194,7 @@ check_log_lines() { # PAGE
   local message found=0
   while IFS= read -r message; do
     found=1
-    grep -rqF "\"$message\"" controllers clientlib || echo "not in the code: $message"
+    grep -rqF "\"$message\"" controllers clientlib nodeagent || echo "not in the code: $message"
   done < <(sed -n '/^## Log lines/,/^## Troubleshooting/s/^| `\([^`]*\)` |.*/\1/p' "$1")
   ((found)) || echo "no log line was found"
 }
