@@ -12,7 +12,9 @@ namespace {
 // The newest sample may be this old when it is asked for.
 constexpr std::chrono::seconds kScrapeLag{15}, kLongest{600};
 constexpr kube::Duration kLongestSweep = std::chrono::minutes(1);  // But for the query that runs then.
-constexpr char kTheRest[] = "the rest";                            // The queries that a sweep has no time for.
+using Number = std::optional<double> PodUsage::*;
+
+constexpr char kTheRest[] = "the rest";  // The queries that a sweep has no time for.
 
 }  // namespace
 
@@ -46,13 +48,21 @@ UsageAnswer UsageQuestions::Ask(const Wants& wants, std::stop_token stop) {
     }
     return false;
   };
+  std::vector<Number> filled;
   for (const UsageQuery& query : UsageQueries(window_of, source_.selector)) {
     if (!has_time()) return answer;
-    UsageByPod part;  // An answer may turn out to be cut off.
-    const auto take = [&](const QuerySample& sample) { AddRow(query, sample.labels, sample.value, part); };
-    if (!AskOne(query.name, query.text, take, stop)) continue;
+    // Two sources may tell of one number. An answer may turn out to be cut off: then all of it goes.
+    const bool is_second = std::ranges::find(filled, query.field) != filled.end();
+    filled.push_back(query.field);
+    UsageByPod second;
+    UsageByPod& usage = is_second ? second : answer.usage;
+    const auto take = [&](const QuerySample& sample) { AddRow(query, sample.labels, sample.value, usage); };
+    if (!AskOne(query.name, query.text, take, stop)) {
+      for (auto& [pod, used] : usage) (used.*query.field).reset();
+      continue;
+    }
     answered_[query.name] = now;
-    for (const auto& [pod, used] : part) {
+    for (const auto& [pod, used] : second) {
       std::optional<double>& field = answer.usage[pod].*query.field;
       if (const auto& value = used.*query.field) field = std::max(field.value_or(0), *value);
     }
