@@ -203,6 +203,13 @@ RunBook::Names RunBook::ContestedNames(const std::vector<PodOfJob>& pods) const 
   return contested;
 }
 
+struct RunBook::Moment {
+  Time start, now;
+  const GpusOf& gpus_of;
+  const UsageByPod& usage;
+  const Names& contested;
+};
+
 RunBook::Interval RunBook::IntervalOf(std::span<const PodOfJob> pods, const Moment& moment) {
   Interval interval;
   for (const PodOfJob& of : pods) {

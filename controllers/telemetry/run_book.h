@@ -124,14 +124,8 @@ class RunBook {
   // The names that pods of two jobs had, in this interval or shortly before: numbers may be of either.
   using Names = std::set<kube::ObjectKey>;
   Names ContestedNames(const std::vector<PodOfJob>& pods) const;
-  // Of one job.
-  struct Moment {
-    kube::Time start, now;
-    const GpusOf& gpus_of;
-    const UsageByPod& usage;
-    const Names& contested;
-  };
-  static Interval IntervalOf(std::span<const PodOfJob> pods, const Moment& moment);
+  struct Moment;
+  static Interval IntervalOf(std::span<const PodOfJob> pods, const Moment& moment);  // Of one job.
   // What is told only now, of the time since `earliest`, of jobs that have ended: no source answered while they ran. If
   // that is less than half of the run, only maxima count.
   void AddLate(const UsageByPod& usage, kube::Time earliest, const Names& contested);

@@ -32,15 +32,16 @@ exporter_pid=$!
 # play POD UTILIZATION MEMORY_MIB CORES: from now on. Lines as dcgm-exporter and the kubelet's cAdvisor write them, as of
 # their documentation; the scrape has no honorLabels, so that Prometheus renames the labels of the former.
 play() {
-  local seconds millionths=$((${EPOCHREALTIME/./} * $4))
+  local seconds now=${EPOCHREALTIME/./}
+  local millionths=$((now * $4)) at=$((now / 1000)) # cAdvisor says of when its numbers are.
   printf -v seconds '%d.%06d' $((millionths / 1000000)) $((millionths % 1000000))
   cat <<EOT
 DCGM_FI_DEV_GPU_UTIL{gpu="0",UUID="GPU-$1",device="nvidia0",modelName="NVIDIA A100",Hostname="n",namespace="team-a",pod="$1",container="worker"} $2
 DCGM_FI_DEV_FB_USED{gpu="0",UUID="GPU-$1",device="nvidia0",modelName="NVIDIA A100",Hostname="n",namespace="team-a",pod="$1",container="worker"} $3
 DCGM_FI_DEV_MEM_COPY_UTIL{gpu="0",UUID="GPU-$1",device="nvidia0",modelName="NVIDIA A100",Hostname="n",namespace="team-a",pod="$1",container="worker"} 9223372036854775794
-container_cpu_usage_seconds_total{cpu="total",namespace="team-a",pod="$1",container="worker",id="/x"} $seconds
-container_cpu_usage_seconds_total{cpu="total",namespace="team-a",pod="$1",container="",id="/"} $seconds
-container_network_transmit_bytes_total{interface="eth0",namespace="team-a",pod="$1",container="",id="/"} $((${EPOCHREALTIME/./} * 2))
+container_cpu_usage_seconds_total{cpu="total",namespace="team-a",pod="$1",container="worker",id="/x"} $seconds $at
+container_cpu_usage_seconds_total{cpu="total",namespace="team-a",pod="$1",container="",id="/"} $seconds $at
+container_network_transmit_bytes_total{interface="eth0",namespace="team-a",pod="$1",container="",id="/"} $((now * 2)) $at
 container_fs_write_seconds_total{device="/dev/sda",namespace="team-a",pod="$1",container="worker",id="/x"} 0
 EOT
 }
