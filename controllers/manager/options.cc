@@ -193,6 +193,8 @@ kube::Status Check(const Texts& texts, Options& options) {
   for (const std::string& text : SplitList(texts.owner_kinds)) {
     const auto kind = ParseOwnerKind(text);
     if (!kind) return Bad("owner-kinds", text, "RESOURCE.GROUP such as rayclusters.ray.io");
+    if (*kind == OwnerKind{.resource = "secrets"})
+      return Bad("owner-kinds", text, "kinds that control pods, which Secrets do not");
     options.owner_kinds.push_back(*kind);
   }
   if (options.alnair_annotations && !options.RecordsUsage()) {
