@@ -30,11 +30,6 @@ std::string MemoryUtilizationOfProcesses(const QueryWindow& in) {
             By("max", "uuid,pid", told) + " * on (uuid,pid) group_right () " + in.UsersOfGpus(kEachProcess));
 }
 
-std::string_view Find(const QueryLabels& labels, std::string_view name) {
-  const auto at = std::ranges::find(labels, name, &QueryLabels::value_type::first);
-  return at == labels.end() ? std::string_view() : at->second;
-}
-
 // A whole number below `limit`; nullopt: the text is none.
 std::optional<std::int64_t> NumberIn(std::string_view text, std::int64_t limit) {
   std::int64_t number = 0;
@@ -84,11 +79,11 @@ std::vector<DetailQuery> DetailQueries(const WindowOf& window_of, const std::str
 }
 
 void AddDetail(const QueryLabels& labels, double value, PodDetail& detail) {
-  const std::string_view which = Find(labels, kWhich);
+  const std::string_view which = LabelOf(labels, kWhich);
   if (!std::isfinite(value) || value < 0) return;
   if (which == "sent" && value <= kMostBytes) return Raise(detail.sent, value);
   if (which == "writing" && value <= kMostWriting) return Raise(detail.writing, value);
-  const auto gpu = NumberIn(Find(labels, "gpu"), kMostGpus);
+  const auto gpu = NumberIn(LabelOf(labels, "gpu"), kMostGpus);
   if (!gpu) return;
   const auto index = static_cast<std::int32_t>(*gpu);
   if (which == "bytes" || which == "mebibytes") {
@@ -96,7 +91,7 @@ void AddDetail(const QueryLabels& labels, double value, PodDetail& detail) {
     if (bytes <= kMostGpuMemory) Raise(detail.gpu_memory, index, bytes);
     return;
   }
-  const std::string_view pid = Find(labels, "pid");
+  const std::string_view pid = LabelOf(labels, "pid");
   const auto process = pid.empty() ? std::optional<std::int64_t>(0) : NumberIn(pid, kMostPids);
   if (!process || value > 100) return;
   if (which == "busy") Raise(detail.utilization, GpuProcessId{index, *process}, value);

@@ -15,12 +15,12 @@ constexpr double kMostCores = 1e5;
 using Number = std::optional<double> PodUsage::*;
 using TextOf = std::function<std::string(const QueryWindow&)>;
 
-std::string_view Find(const QueryLabels& labels, std::string_view name) {
+}  // namespace
+
+std::string_view LabelOf(const QueryLabels& labels, std::string_view name) {
   const auto at = std::ranges::find(labels, name, &QueryLabels::value_type::first);
   return at == labels.end() ? std::string_view() : at->second;
 }
-
-}  // namespace
 
 std::vector<UsageQuery> UsageQueries(const WindowOf& window_of, const std::string& selector) {
   const std::string busy = "DCGM_FI_DEV_GPU_UTIL", agent_busy = "grus_gpu_utilization_ratio";
@@ -75,7 +75,7 @@ std::optional<kube::ObjectKey> PodOfRow(const QueryLabels& labels) {
       {"namespace", "pod"},
   };
   for (const auto& [ns_label, pod_label] : kNames) {
-    const std::string_view ns = Find(labels, ns_label), pod = Find(labels, pod_label);
+    const std::string_view ns = LabelOf(labels, ns_label), pod = LabelOf(labels, pod_label);
     if (!ns.empty() && !pod.empty()) return kube::ObjectKey{std::string(ns), std::string(pod)};
   }
   return std::nullopt;

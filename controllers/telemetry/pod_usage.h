@@ -9,6 +9,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -48,6 +49,7 @@ using WindowOf = std::function<std::int64_t(const std::string& name)>;
 std::vector<UsageQuery> UsageQueries(const WindowOf& window_of, const std::string& selector = {});
 
 using QueryLabels = std::vector<std::pair<std::string, std::string>>;
+std::string_view LabelOf(const QueryLabels& labels, std::string_view name);  // Empty: there is none.
 
 // The pod that a row is about. Prometheus renames the exporter's labels to exported_... unless the scrape has
 // honorLabels; then pod and namespace are those of the exporter. Nullopt: it is about none.

@@ -91,17 +91,7 @@ void ProgressReader::NoteEpoch(const Reading& reading, bool closes) {
   if (reading.value < epochs_->last) return;                                                // "best epoch: 7"
   if (reading.total == 0 && epochs_->is_printed && reading.value == epochs_->last) return;  // It may count from 0.
   if (reading.value > epochs_->last) epochs_->is_over = epochs_->was_begun = false;
-  if (closes && !epochs_->is_over) {
-    const bool is_first = !epochs_->first_result || reading.value > epochs_->result_of;
-    if (is_first && epochs_->first_result) {
-      const auto whole = *time_ - *epochs_->first_result;
-      epochs_->has_results_at_end = *epochs_->last_result - *epochs_->first_result < whole * kLongestResults;
-    }
-    epochs_->is_over = epochs_->has_results_at_end;
-    if (is_first) epochs_->first_result = *time_;
-    epochs_->result_of = reading.value;
-  }
-  if (closes) epochs_->last_result = *time_;
+  if (closes) NoteResult(reading.value);
   else epochs_->was_begun = true;
   epochs_->last = reading.value;
   epochs_->is_stale = false;
@@ -110,6 +100,21 @@ void ProgressReader::NoteEpoch(const Reading& reading, bool closes) {
     epochs_->total = reading.total;
     epochs_->is_printed = true;
   }
+}
+
+void ProgressReader::NoteResult(double epoch) {
+  Epochs& epochs = *epochs_;
+  if (!epochs.is_over) {
+    const bool is_first = !epochs.first_result || epoch > epochs.result_of;
+    if (is_first && epochs.first_result) {
+      const auto whole = *time_ - *epochs.first_result;
+      epochs.has_results_at_end = *epochs.last_result - *epochs.first_result < whole * kLongestResults;
+    }
+    if (is_first) epochs.first_result = *time_;
+    epochs.is_over = epochs.has_results_at_end;
+    epochs.result_of = epoch;
+  }
+  epochs.last_result = *time_;
 }
 
 void ProgressReader::NoteCount(const Reading& reading) {

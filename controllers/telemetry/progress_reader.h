@@ -81,6 +81,7 @@ class ProgressReader {
   bool ReadLogLine(const LogLine& line);  // False: it has no counter of the training.
   // `closes`: its line says how the epoch went, and has no counter.
   void NoteEpoch(const Reading& reading, bool closes);
+  void NoteResult(double epoch);
   void NoteCount(const Reading& reading);
   const Counter* Find(const Reading& reading) const;  // Null: it is new.
   Counter& CounterOf(const Reading& reading);

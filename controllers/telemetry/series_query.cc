@@ -127,9 +127,8 @@ JobSeries EmptySeries(std::int64_t start, std::int64_t end, std::int64_t step) {
 }
 
 void AddMoment(const QueryLabels& labels, double time, double value, double cores, JobSeries& job) {
-  const auto which = std::ranges::find(labels, kWhich, &QueryLabels::value_type::first);
-  if (which == labels.end()) return;
-  const auto field = std::ranges::find(kFields, which->second, [](const Field& f) { return std::string(f.name); });
+  const auto field =
+      std::ranges::find(kFields, LabelOf(labels, kWhich), [](const Field& f) { return std::string_view(f.name); });
   if (field == std::end(kFields)) return;
   double scaled = value * field->scale;
   if (field->series == &JobSeries::cpu) scaled = cores > 0 ? std::min(value / cores, 1.0) : NAN;  // Limits are soft.

@@ -13,7 +13,19 @@ using kube::Json;
 using ::testing::HasSubstr;
 using testing::kJobs;
 
-using UsageWatchTest = testing::UsageFixture;
+class UsageWatchTest : public testing::UsageFixture {
+ protected:
+  // Pods "p0" to "p11", each a job of its own.
+  void AddTwelveJobs() {
+    for (int i = 0; i < 12; ++i) {
+      const std::string name = "p" + std::to_string(i);
+      AddPod(name, "", "", "", 1);
+      utilization_[name] = 50;
+    }
+    ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
+    for (const auto& pod : pods_.List<kube::Pod>()) Resolve(pod->metadata.uid);
+  }
+};
 
 TEST_F(UsageWatchTest, RecordsWhatAJobUsesInTheProfileOfItsWorkload) {
   Start();
@@ -488,13 +500,7 @@ TEST_F(UsageWatchTest, SeriesBeginWithTheNewestPod) {
 
 TEST_F(UsageWatchTest, AtMostFiveRunsAreWrittenASecond) {
   Start();
-  for (int i = 0; i < 12; ++i) {
-    const std::string name = "p" + std::to_string(i);
-    AddPod(name, "", "", "", 1);
-    utilization_[name] = 50;
-  }
-  ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
-  for (const auto& pod : pods_.List<kube::Pod>()) Resolve(pod->metadata.uid);
+  AddTwelveJobs();
   clock_.Advance(60s);
   std::vector<std::size_t> written;
   for (int i = 0; i < 3; ++i) {
@@ -509,13 +515,7 @@ TEST_F(UsageWatchTest, AtMostFiveRunsAreWrittenASecond) {
 
 TEST_F(UsageWatchTest, RunsThatEndedAreWrittenFirst) {
   Start();
-  for (int i = 0; i < 12; ++i) {
-    const std::string name = "p" + std::to_string(i);
-    AddPod(name, "", "", "", 1);
-    utilization_[name] = 50;
-  }
-  ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
-  for (const auto& pod : pods_.List<kube::Pod>()) Resolve(pod->metadata.uid);
+  AddTwelveJobs();
   for (const char* pod : {"p2", "p11"}) SetPhase(pod, "Succeeded");
   ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
   clock_.Advance(60s);

@@ -103,7 +103,7 @@ class Run:
             for text in ended:
                 if text == b"ready":
                     self.ready.set()
-                elif text != b"finished" or True:
+                else:
                     self.log.append(f"{self.name} {at or stamp()}{text.decode(errors='replace')}")
                 at = None
             line = rest
