@@ -27,9 +27,9 @@ int Checked(int fd) {
   return fd;
 }
 
-// A connection that never came up is closed before curl tells (7.88: cf_socket_close, "not active"). Closing has removed
-// it then, and its number may already be another thread's file, which is in no epoll of ours: nothing happens to it. The
-// bare system call keeps ThreadSanitizer from taking this for a use of that file.
+// A connection that never came up is closed before curl tells (7.88: cf_socket_close, "not active"). Closing has
+// removed it then, and its number may already be another thread's file, which is in no epoll of ours: nothing happens
+// to it. The bare system call keeps ThreadSanitizer from taking this for a use of that file.
 void Forget(int epoll, int socket) { syscall(SYS_epoll_ctl, epoll, EPOLL_CTL_DEL, socket, nullptr); }
 
 }  // namespace
