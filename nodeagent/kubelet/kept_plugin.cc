@@ -114,15 +114,15 @@ void KeptPlugin::Failed(const kube::Error& error) {
 void KeptPlugin::Drop() {
   server_->Withdraw();
   // A call of a kubelet that died may run on in the plugin. The next kubelet does not wait for it.
-  const auto old = std::make_shared<std::unique_ptr<PluginServer>>(std::move(server_));
-  ending_ = clock_.Spawn([old](const std::stop_token&) { old->reset(); });
+  std::erase_if(ending_, [](const auto& ending) { return ending->is_over(); });
+  ending_.push_back(std::make_unique<EndingServer>(std::move(server_), clock_));
   registered_with_.reset();
   is_registered_ = false;
 }
 
 void KeptPlugin::End() {
   server_.reset();
-  ending_.Join();
+  ending_.clear();
   registered_with_.reset();
   is_registered_ = false;
 }

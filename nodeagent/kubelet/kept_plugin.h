@@ -12,6 +12,8 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "clientlib/base/backoff.h"
 #include "clientlib/base/clock.h"
@@ -22,6 +24,22 @@
 #include "nodeagent/kubelet/plugin_socket.h"
 
 namespace grus {
+
+// A server that is no longer used, on a thread of its own until its last call is over.
+class EndingServer {
+ public:
+  EndingServer(std::unique_ptr<PluginServer> server, const kube::Clock& clock)
+      : server_(std::move(server)), thread_(clock.Spawn([this](const std::stop_token&) {
+          server_.reset();
+          is_over_ = true;
+        })) {}
+  bool is_over() const { return is_over_; }
+
+ private:
+  std::atomic<bool> is_over_ = false;
+  std::unique_ptr<PluginServer> server_;
+  kube::Thread thread_;
+};
 
 class KeptPlugin {
  public:
@@ -55,7 +73,7 @@ class KeptPlugin {
 
   DeviceChanges changes_;
   std::unique_ptr<PluginServer> server_;
-  kube::Thread ending_;                          // Of the server before.
+  std::vector<std::unique_ptr<EndingServer>> ending_;
   std::optional<FileIdentity> registered_with_;  // The kubelet's socket.
   kube::TimePoint registered_at_;
   std::atomic<bool> is_registered_ = false;
