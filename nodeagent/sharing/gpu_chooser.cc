@@ -38,15 +38,21 @@ std::vector<const PartAsk*> Candidates(const ChooserView& view) {
   return candidates;
 }
 
-// Whether a container that nobody has seen with the last ids may be the one that asks now.
-bool MayBeLasts(const ChooserView& view, PartResource other) {
-  if (!view.last || view.last->resource != other || !view.last->is_fresh) return false;
-  const auto matches = [&](const PartAsk& ask) {
-    return ask.amounts[view.resource] == view.amount &&
-           ask.amounts[other] == static_cast<std::int64_t>(view.last->ids.size());
-  };
+// A container that nobody has seen with the last ids may be the one that asks now.
+std::optional<Partner> UnseenPartner(const ChooserView& view, PartResource other) {
+  if (!view.last || view.last->resource != other || !view.last->is_fresh) return std::nullopt;
+  Partner partner{.gpu = view.last->gpu()};
   // Without a candidate, whoever asks is not known to the API server's watch yet.
-  return !view.asks || std::ranges::any_of(*view.asks, matches) || Candidates(view).empty();
+  bool is_possible = !view.asks || Candidates(view).empty();
+  // PodResources that answers does not show plain init containers, nor a pod that the kubelet has given up.
+  partner.is_likely = is_possible || !view.held;
+  for (const PartAsk& ask : view.asks ? *view.asks : std::vector<PartAsk>()) {
+    const bool matches = ask.amounts[view.resource] == view.amount &&
+                         ask.amounts[other] == static_cast<std::int64_t>(view.last->ids.size());
+    is_possible |= matches;
+    partner.is_likely |= matches && ask.is_init;
+  }
+  return is_possible ? std::optional(partner) : std::nullopt;
 }
 
 // The less is left, the fuller; of what a container can ask for.
@@ -98,7 +104,8 @@ const GpuRoom* PlannedOf(const std::vector<const PartAsk*>& candidates, const st
   return nullptr;
 }
 
-kube::Result<GpuChoice> ChooseForFirst(const ChooserView& view) {
+// `partner`: taken if all is as good there.
+kube::Result<GpuChoice> ChooseForFirst(const ChooserView& view, const std::optional<Partner>& partner) {
   const std::optional<PartResource> other = CounterpartOf(view.resource);
   std::vector<const GpuRoom*> able;
   for (const GpuRoom& gpu : view.gpus) {
@@ -114,6 +121,9 @@ kube::Result<GpuChoice> ChooseForFirst(const ChooserView& view) {
     std::vector<const GpuRoom*> fitting = able;
     if (other) std::erase_if(fitting, [&](const GpuRoom* gpu) { return gpu->free[*other] < counterpart; });
     if (fitting.empty()) continue;
+    if (partner && std::ranges::count(fitting, partner->gpu, &GpuRoom::uuid) > 0) {
+      return GpuChoice{partner->gpu, partner};
+    }
     if (const GpuRoom* planned = PlannedOf(candidates, fitting)) return GpuChoice{planned->uuid};
     return GpuChoice{(*std::ranges::min_element(fitting, {}, [](const GpuRoom* gpu) { return Left(*gpu); }))->uuid};
   }
@@ -125,7 +135,7 @@ kube::Result<GpuChoice> ChooseForFirst(const ChooserView& view) {
 
 std::optional<Partner> FindPartner(const ChooserView& view) {
   const std::optional<PartResource> other = CounterpartOf(view.resource);
-  if (!other) return std::nullopt;
+  if (!other || (view.last && view.last->is_refused)) return std::nullopt;
   std::optional<Partner> unsure;
   bool is_last_seen = false;
   for (const HeldParts& held : view.held ? *view.held : std::vector<HeldParts>()) {
@@ -135,22 +145,21 @@ std::optional<Partner> FindPartner(const ChooserView& view) {
     if (view.last && !holds_last) continue;
     if (!held.ids.contains(*other) || held.ids.contains(view.resource)) continue;
     const PartAsk* const ask = AskOf(view, held);
-    Partner partner{held.gpus().front(), OwnerText(held.pod, held.container), ask != nullptr};
+    Partner partner{held.gpus().front(), OwnerText(held.pod, held.container), ask != nullptr, true};
     if (ask != nullptr && ask->amounts[view.resource] == view.amount) return partner;
     if (ask == nullptr && holds_last && view.last->is_fresh) unsure = std::move(partner);
   }
-  if (unsure || is_last_seen || !MayBeLasts(view, *other)) return unsure;
-  return Partner{view.last->gpu()};
+  return unsure || is_last_seen ? unsure : UnseenPartner(view, *other);
 }
 
 kube::Result<GpuChoice> ChooseGpu(const ChooserView& view) {
-  if (const std::optional<Partner> partner = FindPartner(view)) {
+  const std::optional<Partner> partner = FindPartner(view);
+  if (partner && (partner->is_sure || partner->is_likely)) {
     const auto gpu = std::ranges::find(view.gpus, partner->gpu, &GpuRoom::uuid);
     if (gpu != view.gpus.end() && gpu->free[view.resource] >= view.amount) return GpuChoice{gpu->uuid, partner};
-    // Its pod may have been refused for another reason: then this is the first call of the next one.
-    if (partner->is_sure && Candidates(view).empty()) return NoRoomBeside(view, *partner);
+    if (partner->is_sure) return NoRoomBeside(view, *partner);
   }
-  return ChooseForFirst(view);
+  return ChooseForFirst(view, partner);
 }
 
 kube::Error TooMuchFor(PartResource resource, std::int64_t amount, std::int64_t most) {

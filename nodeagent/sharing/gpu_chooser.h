@@ -23,11 +23,12 @@ struct GpuRoom {
   PartAmounts total = {}, free = {};
 };
 
-// The last call that was answered.
+// The last call that was not refused.
 struct LastPart {
   PartResource resource = PartResource::kMilli;
   std::vector<PartId> ids = {};  // All on one GPU; never empty.
   bool is_fresh = false;         // It was answered so recently that no other container can have been begun since.
+  bool is_refused = false;       // A later call was: the kubelet has given up the pod, and goes on to another.
   const std::string& gpu() const { return ids.front().gpu; }
 };
 
@@ -44,6 +45,7 @@ struct Partner {
   std::string gpu = {};
   std::string owner = {};  // "team-a/bert-0, container main"; empty: taken for the owner of the last ids, unseen.
   bool is_sure = false;    // PodResources and the API server say so.
+  bool is_likely = false;  // Unless it is sure: more so than that PodResources would show it, if it were there.
 };
 
 // The container whose second call this is, if it is one.

@@ -147,10 +147,6 @@ std::optional<std::vector<HeldParts>> PartPlugins::Held() {
   for (const SharedGpu& gpu : gpus_) uuids.push_back(gpu.uuid);
   held_otherwise_ = HeldOtherwise(*listed, ResourcesOf(options_.mode), uuids);
   known_held_ = held;
-  const auto holds_last = [&](const HeldParts& one) { return Holds(one, last_->resource, last_->ids.front()); };
-  if (last_ && clock_.Now() - last_->at <= kSameContainer && std::ranges::none_of(held, holds_last)) {
-    known_held_.push_back({.ids = {{last_->resource, last_->ids}}});  // The answer may be from before.
-  }
   return held;
 }
 
@@ -159,7 +155,7 @@ ChooserView PartPlugins::View(PartResource resource, std::int64_t amount) {
   const std::scoped_lock lock(mutex_);
   if (last_) {
     const bool is_fresh = last_->is_open && clock_.Now() - last_->at <= kSameContainer;
-    view.last = LastPart{.resource = last_->resource, .ids = last_->ids, .is_fresh = is_fresh};
+    view.last = LastPart{last_->resource, last_->ids, is_fresh, last_->is_refused};
   }
   return view;
 }
@@ -197,7 +193,7 @@ kube::Result<std::vector<std::string>> PartPlugins::Prefer(PartResource resource
   const std::scoped_lock lock(mutex_);
   preferred_.reset();
   if (!choice) {
-    if (last_) last_->is_open = false;  // The kubelet gives the pod up.
+    if (last_) last_->is_refused = true;
     return std::move(choice).error();
   }
   std::erase_if(free, [&](const PartId& id) {
@@ -251,7 +247,7 @@ kube::Result<ContainerSetup> PartPlugins::Allocate(PartResource resource, const 
   {
     const std::scoped_lock lock(mutex_);
     preferred = std::exchange(preferred_, std::nullopt);
-    if (!checked && last_) last_->is_open = false;
+    if (!checked && last_) last_->is_refused = true;
   }
   if (!checked) return std::move(checked).error();
   // Without a Prefer() the devices are those of an ended init container, or the agent has been started in between.
@@ -260,7 +256,7 @@ kube::Result<ContainerSetup> PartPlugins::Allocate(PartResource resource, const 
   const std::string& gpu = checked->front().gpu;
   const std::scoped_lock lock(mutex_);
   if (partner && partner->is_sure && partner->gpu != gpu) {
-    if (last_) last_->is_open = false;
+    if (last_) last_->is_refused = true;
     return Refused(partner->owner + ": " + AmountText(amount, resource) + " on " + gpu +
                    ", but its other part lies on " + partner->gpu +
                    "; create the pod again, so that it gets both on one GPU");

@@ -54,7 +54,8 @@ class PartPlugins {
     PartResource resource;
     std::vector<PartId> ids;
     kube::TimePoint at;
-    bool is_open;  // Its container may ask for the counterpart, as far as was known.
+    bool is_open;             // Its container may ask for the counterpart, as far as was known.
+    bool is_refused = false;  // A later call was refused.
   };
 
   std::vector<PluginDevice> Devices(PartResource resource) const;

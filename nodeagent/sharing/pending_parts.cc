@@ -21,7 +21,7 @@ bool HasStarted(const std::vector<NodeContainer>& statuses, std::string_view nam
 }
 
 void AddAsks(const NodePod& pod, const std::vector<NodeContainerSpec>& containers,
-             const std::vector<NodeContainer>& statuses, std::vector<PartAsk>& asks) {
+             const std::vector<NodeContainer>& statuses, bool is_init, std::vector<PartAsk>& asks) {
   for (const NodeContainerSpec& container : containers) {
     const PartAmounts amounts = AmountsOf(container.resources.limits);
     if (amounts.is_zero()) continue;
@@ -29,6 +29,7 @@ void AddAsks(const NodePod& pod, const std::vector<NodeContainerSpec>& container
                     .container = container.name.str(),
                     .amounts = amounts,
                     .planned_gpu = std::string(pod.metadata.Annotation(kPlannedGpuAnnotation)),
+                    .is_init = is_init,
                     .has_started = HasStarted(statuses, container.name)});
   }
 }
@@ -58,8 +59,8 @@ std::optional<std::vector<PartAsk>> NodePendingParts::Asks() const {
   });
   std::vector<PartAsk> asks;
   for (const auto& pod : pods) {
-    AddAsks(*pod, pod->spec.init_containers, pod->status.init_containers, asks);
-    AddAsks(*pod, pod->spec.containers, pod->status.containers, asks);
+    AddAsks(*pod, pod->spec.init_containers, pod->status.init_containers, true, asks);
+    AddAsks(*pod, pod->spec.containers, pod->status.containers, false, asks);
   }
   return asks;
 }

@@ -169,8 +169,18 @@ TEST_F(SecondCallTest, WithoutPodResourcesTheAmountsMustBeThoseOfAContainer) {
   EXPECT_EQ(Chosen(view_), "A") << "nothing is known of any";
 }
 
-TEST_F(SecondCallTest, AnOwnerThatIsNotListedYetIsTakenForTheOneThatAsks) {
-  view_.held.emplace();  // An init container, or an answer from before.
+TEST_F(SecondCallTest, AnInitContainerIsNotListedAndIsFollowedAllTheSame) {
+  view_.held.emplace();
+  view_.asks->front().is_init = true;
+  EXPECT_EQ(Chosen(view_), "A");
+  view_.last->is_fresh = false;
+  EXPECT_EQ(Chosen(view_), "B");
+}
+
+TEST_F(SecondCallTest, AnOwnerThatIsNotListedIsFollowedWhereAnyOtherContainerWouldHaveRoomToo) {
+  view_.held.emplace();  // The kubelet has given its pod up, or the answer is from before.
+  EXPECT_EQ(Chosen(view_), "B") << "A has no memory for q";
+  view_.gpus[0].free[kMemory] = 20;
   EXPECT_EQ(Chosen(view_), "A");
   view_.last->is_fresh = false;
   EXPECT_EQ(Chosen(view_), "B");
@@ -185,16 +195,18 @@ TEST_F(SecondCallTest, AnOwnerThatTheApiServerHasNotShownYetIsTakenForTheOneThat
 }
 
 TEST_F(SecondCallTest, WithoutRoomIsRefusedByName) {
-  view_.asks = {{Ask("p", 10, 50)}};
   view_.gpus[0].free[kCompute] = 49;
   EXPECT_EQ(Chosen(view_),
-            "a/p, container c: A, where its other part lies, has no 50 alnair/vgpu-compute free. Create "
-            "the pod again once others have ended, or ask for less");
+            "a/p, container c: A, where its other part lies, has no 50 alnair/vgpu-compute free. Create the pod again "
+            "once others have ended, or ask for less")
+      << "elsewhere it could never start";
 }
 
-TEST_F(SecondCallTest, WithoutRoomMayBeTheFirstOfAnother) {
-  view_.gpus[0].free[kCompute] = 49;
-  EXPECT_EQ(Chosen(view_), "B") << "q may ask, as p is about to be refused anyway";
+TEST_F(SecondCallTest, NoneFollowsARefusedOne) {
+  view_.last->is_refused = true;
+  EXPECT_EQ(Chosen(view_), "B") << "PodResources still shows p, which the kubelet has given up";
+  view_.held.reset();
+  EXPECT_EQ(Chosen(view_), "B");
 }
 
 TEST(Thousandths, HaveNoCounterpart) {

@@ -49,7 +49,7 @@ class PartPluginsTest : public ::testing::Test {
   }
   DevicePlugin& Memory() { return *parts_->plugins().at(0); }
   DevicePlugin& Compute() { return *parts_->plugins().at(1); }
-  // As the kubelet does; the ids, or empty with the reason in why_.
+  // As the kubelet does it; the ids, or empty with the reason in why_.
   std::vector<std::string> Take(DevicePlugin& plugin, const std::vector<std::string>& free, int count) {
     const auto preferred = plugin.Prefer(free, {}, count);
     why_ = WhyNot(preferred);
@@ -174,9 +174,9 @@ TEST_F(PartPluginsTest, ASecondResourceElsewhereIsRefused) {
   ASSERT_TRUE(Compute().Prefer(Ids("GPU-0", 100) + Ids("GPU-1", 100), {}, 60).ok());
   EXPECT_THAT(WhyNot(Compute().Allocate(Ids("GPU-1", 60))),
               HasSubstr("a/p, container c: 60 alnair/vgpu-compute on GPU-1, but its other part lies on GPU-0"));
-  EXPECT_THAT(WhyNot(Compute().Allocate(Ids("GPU-1", 60))), HasSubstr("lies on GPU-0")) << "also without Prefer()";
   Begin();
-  EXPECT_THAT(WhyNot(Compute().Allocate(Ids("GPU-1", 60))), HasSubstr("lies on GPU-0")) << "also by a new agent";
+  EXPECT_THAT(WhyNot(Compute().Allocate(Ids("GPU-1", 60))), HasSubstr("lies on GPU-0"))
+      << "also by a new agent, without Prefer()";
   EXPECT_EQ(WhyNot(Compute().Allocate(Ids("GPU-0", 60))), "");
 }
 
