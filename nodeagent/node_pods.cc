@@ -18,6 +18,39 @@ std::vector<std::string> UidsOf(const kube::Object& pod) {
 
 }  // namespace
 
+std::span<const kube::FieldInfo> PartLimits::Fields() {
+  using T = PartLimits;
+  static constexpr kube::FieldInfo kFields[] = {
+      kube::Field<&T::gpu_milli>(kGpuMilliResource),
+      kube::Field<&T::vgpu_memory>(kVgpuMemoryResource),
+      kube::Field<&T::vgpu_compute>(kVgpuComputeResource),
+  };
+  return kFields;
+}
+
+std::span<const kube::FieldInfo> PartRequirements::Fields() {
+  static constexpr kube::FieldInfo kFields[] = {kube::Field<&PartRequirements::limits>("limits")};
+  return kFields;
+}
+
+std::span<const kube::FieldInfo> NodeContainerSpec::Fields() {
+  using T = NodeContainerSpec;
+  static constexpr kube::FieldInfo kFields[] = {
+      kube::Field<&T::name>("name", {.required = true}),
+      kube::Field<&T::resources>("resources"),
+  };
+  return kFields;
+}
+
+std::span<const kube::FieldInfo> NodePodSpec::Fields() {
+  using T = NodePodSpec;
+  static constexpr kube::FieldInfo kFields[] = {
+      kube::Field<&T::containers>("containers"),
+      kube::Field<&T::init_containers>("initContainers"),
+  };
+  return kFields;
+}
+
 std::span<const kube::FieldInfo> NodeContainer::Fields() {
   using T = NodeContainer;
   static constexpr kube::FieldInfo kFields[] = {
@@ -30,6 +63,7 @@ std::span<const kube::FieldInfo> NodeContainer::Fields() {
 std::span<const kube::FieldInfo> NodePodStatus::Fields() {
   using T = NodePodStatus;
   static constexpr kube::FieldInfo kFields[] = {
+      kube::Field<&T::phase>("phase"),
       kube::Field<&T::containers>("containerStatuses"),
       kube::Field<&T::init_containers>("initContainerStatuses"),
       kube::Field<&T::ephemeral_containers>("ephemeralContainerStatuses"),
@@ -38,7 +72,8 @@ std::span<const kube::FieldInfo> NodePodStatus::Fields() {
 }
 
 const kube::Kind& NodePod::ResourceKind() {
-  static constexpr kube::FieldInfo kFields[] = {kube::Field<&NodePod::status>("status")};
+  static constexpr kube::FieldInfo kFields[] = {kube::Field<&NodePod::spec>("spec"),
+                                                kube::Field<&NodePod::status>("status")};
   static const kube::Kind kKind =
       kube::MakeKind<NodePod>({.version = "v1", .kind = "Pod", .plural = "pods", .fields = kFields});
   return kKind;

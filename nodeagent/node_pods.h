@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pods of this node as the API server has them, for their names. Only this node's pods are listed and watched.
+// The pods of this node as the API server has them: their names, and which parts of GPUs they ask for. Only this node's
+// pods are listed and watched.
 //
 // Without an API server the agent goes on: pods that it has not heard of have no name. Thread-safe.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,9 +14,39 @@
 #include "clientlib/cache/informer.h"
 #include "clientlib/client/client.h"
 #include "clientlib/model/kind.h"
+#include "clientlib/model/quantity.h"
 #include "nodeagent/pod_names.h"
 
 namespace grus {
+
+inline constexpr char kGpuMilliResource[] = "ai.centauruscloud.io/gpu-milli";
+inline constexpr char kVgpuMemoryResource[] = "alnair/vgpu-memory", kVgpuComputeResource[] = "alnair/vgpu-compute";
+
+// Limits of a container, as much of them as has to do with parts of GPUs.
+struct PartLimits {
+  std::optional<kube::Quantity> gpu_milli, vgpu_memory, vgpu_compute;
+  static std::span<const kube::FieldInfo> Fields();
+  friend bool operator==(const PartLimits&, const PartLimits&) = default;
+};
+
+struct PartRequirements {
+  PartLimits limits;  // Of extended resources, requests are the same.
+  static std::span<const kube::FieldInfo> Fields();
+  friend bool operator==(const PartRequirements&, const PartRequirements&) = default;
+};
+
+struct NodeContainerSpec {
+  kube::CompactString name;
+  PartRequirements resources = {};
+  static std::span<const kube::FieldInfo> Fields();
+  friend bool operator==(const NodeContainerSpec&, const NodeContainerSpec&) = default;
+};
+
+struct NodePodSpec {
+  std::vector<NodeContainerSpec> containers, init_containers;
+  static std::span<const kube::FieldInfo> Fields();
+  friend bool operator==(const NodePodSpec&, const NodePodSpec&) = default;
+};
 
 struct NodeContainer {
   std::string name, container_id = {};  // "containerd://ID"
@@ -23,14 +55,17 @@ struct NodeContainer {
 };
 
 struct NodePodStatus {
+  kube::CompactString phase;
   std::vector<NodeContainer> containers, init_containers, ephemeral_containers;
   static std::span<const kube::FieldInfo> Fields();
   friend bool operator==(const NodePodStatus&, const NodePodStatus&) = default;
 };
 
-// A pod, as much of it as has to do with names.
+// A pod, as much of it as has to do with names and parts of GPUs.
 struct NodePod : kube::Object {
+  NodePodSpec spec;
   NodePodStatus status;
+  bool has_ended() const { return status.phase == "Succeeded" || status.phase == "Failed"; }
   static const kube::Kind& ResourceKind();
 };
 
@@ -41,6 +76,8 @@ class NodePods final : public PodNames {
 
   void Start() { pods_.Start(); }
   std::optional<PodName> Find(const PodOfProcess& pod) const override;
+  bool HasList() const { return pods_.HasList(); }  // The first list is here.
+  std::vector<std::shared_ptr<const NodePod>> List() const { return pods_.List<NodePod>(); }
   // Waits until the first list is here; false if it does not come in time.
   bool WaitForSync(kube::TimePoint until) const { return pods_.WaitForSync(until); }
 

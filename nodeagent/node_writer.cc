@@ -122,15 +122,20 @@ kube::Json NodeWriter::Plan(const NodeSample& look) {
     annotations = std::move(change.annotations);
   }
   if (options_.alnair_annotations) PlanAlnair(look, annotations);
+  if (options_.more_annotations) {
+    for (const auto& [key, text] : options_.more_annotations()) SetAnnotation(key, text, annotations);
+  }
   AddUnlessEmpty(patch, "labels", std::move(labels));
   AddUnlessEmpty(patch, "annotations", std::move(annotations));
   return patch;
 }
 
+void NodeWriter::SetAnnotation(std::string_view key, const std::string& text, kube::Json& annotations) const {
+  if (node_->metadata.Annotation(key) != text) annotations[key] = text.empty() ? kube::Json() : kube::Json(text);
+}
+
 void NodeWriter::PlanAlnair(const NodeSample& look, kube::Json& annotations) const {
-  const auto set = [&](std::string_view key, const std::string& text) {
-    if (node_->metadata.Annotation(key) != text) annotations[key] = text.empty() ? kube::Json() : kube::Json(text);
-  };
+  const auto set = [&](std::string_view key, const std::string& text) { SetAnnotation(key, text, annotations); };
   if (look.is_complete()) set(kGpuStaticAnnotation, GpuStaticText(look));
   std::set<std::string> working;
   for (const GpuState& state : look.gpus) {

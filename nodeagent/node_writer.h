@@ -9,11 +9,13 @@
 
 #include <array>
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
 #include <stop_token>
 #include <string>
+#include <string_view>
 
 #include "clientlib/base/backoff.h"
 #include "clientlib/base/failure_news.h"
@@ -29,6 +31,8 @@ namespace grus {
 struct NodeWriterOptions {
   std::string node_name = {};
   bool alnair_annotations = false;
+  // More annotations that the node has to have, by key; empty: not. Null: none.
+  std::function<std::map<std::string, std::string>()> more_annotations = {};
 };
 
 class NodeWriter {
@@ -53,6 +57,8 @@ class NodeWriter {
   void Write(const NodeSample& look, kube::TimePoint now, const std::stop_token& stop);
   // The merge patch of the node's metadata; without members: there is nothing to write.
   kube::Json Plan(const NodeSample& look);
+  void SetAnnotation(std::string_view key, const std::string& text,
+                     kube::Json& annotations) const;  // Empty: removes it.
   void PlanAlnair(const NodeSample& look, kube::Json& annotations) const;
   void Remember(const NodeSample& look, const kube::Json& patch);  // What was written.
   void Tell(const NodeSample& look, kube::TimePoint now);

@@ -72,7 +72,8 @@ class NodeWriterTest : public ::testing::Test {
     probe_.emplace(library_, owners_, clock_, log_, [] { return ProcessOwners::Ticks{1000}; });
   }
   NodeWriter& writer() {
-    if (!writer_) writer_.emplace(client_, *probe_, *events_, NodeWriterOptions{"node-1", alnair_}, clock_, log_);
+    const NodeWriterOptions options{"node-1", alnair_, more_};
+    if (!writer_) writer_.emplace(client_, *probe_, *events_, options, clock_, log_);
     return *writer_;
   }
   // So many seconds in which the driver says this; all that is logged.
@@ -141,6 +142,7 @@ class NodeWriterTest : public ::testing::Test {
   std::unique_ptr<kube::EventRecorder> events_ = std::make_unique<kube::EventRecorder>(
       events_client_, system_, log_, kube::EventRecorderOptions{"grus-node-agent", "node-1"});
   bool alnair_ = false;  // Before the first Play().
+  std::function<std::map<std::string, std::string>()> more_;
   std::optional<NodeWriter> writer_;
 };
 
@@ -342,6 +344,23 @@ TEST_F(NodeWriterTest, WithoutTheSwitchThereAreNoAnnotationsOfTheOriginal) {
   Play(kTwo, minutes(5));
   const auto node = server_.Get("nodes", {"", "node-1"});
   EXPECT_THAT(kube::ToText(*node), Not(HasSubstr("ai.centaurus.io")));
+}
+
+TEST_F(NodeWriterTest, FurtherAnnotationsAreKeptTrue) {
+  Change(R"({"metadata":{"annotations":{"old":"1","others":"2"}}})");
+  std::string text = "first";
+  more_ = [&] { return std::map<std::string, std::string>{{"mine", text}, {"old", ""}}; };
+  Play(kTwo, minutes(1));
+  EXPECT_EQ(Annotation("mine"), "first");
+  EXPECT_EQ(Annotation("old"), "");
+  EXPECT_EQ(Annotation("others"), "2");
+  Change(R"({"metadata":{"annotations":{"mine":"by somebody"}}})");
+  Play(kTwo, minutes(10));
+  EXPECT_EQ(Annotation("mine"), "first");
+  text = "second";
+  Play(kTwo, minutes(2));
+  EXPECT_EQ(Annotation("mine"), "second");
+  EXPECT_EQ(door_.count["PATCH"], 3);
 }
 
 class AlnairAnnotationsTest : public NodeWriterTest {

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nodeagent/sharing/device_ids.h"
+
+#include <charconv>
+
+namespace grus {
+
+std::string ToText(const PartId& id) { return id.gpu + "_" + std::to_string(id.number); }
+
+std::optional<PartId> ParsePartId(std::string_view text) {
+  const std::size_t at = text.rfind('_');
+  if (text.size() > kLongestDeviceId || at == std::string_view::npos || at == 0) return std::nullopt;
+  const std::string_view digits = text.substr(at + 1);
+  if (digits.empty() || digits.find_first_not_of("0123456789") != std::string_view::npos) return std::nullopt;
+  if (digits.size() > 1 && digits.front() == '0') return std::nullopt;
+  PartId id{.gpu = std::string(text.substr(0, at))};
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), id.number);
+  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
+  return id;
+}
+
+bool CanHaveParts(std::string_view uuid, std::int64_t count) {
+  return !uuid.empty() && ToText({std::string(uuid), count}).size() <= kLongestDeviceId;
+}
+
+}  // namespace grus

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// On which GPU a container gets the part that the kubelet asks for. Pure.
+//
+// The kubelet says how many ids of which resource, not for whom. It serves one container after another. So a call is
+// the second one of a container if PodResources shows that the ids of the call before are held by a container that
+// asks for just this amount of this resource and does not hold it yet: then the GPU is given. Any other call is the
+// first one of a container, of those that hold nothing yet and ask for this amount. As it is not known of which of
+// them, the GPU must have room for what the most demanding of them asks for beside it, as far as any GPU has.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "clientlib/base/result.h"
+#include "nodeagent/sharing/held_parts.h"
+#include "nodeagent/sharing/pending_parts.h"
+
+namespace grus {
+
+struct GpuRoom {
+  std::string uuid = {};
+  PartAmounts total = {}, free = {};
+};
+
+// The last call that was not refused.
+struct LastPart {
+  PartResource resource = PartResource::kMilli;
+  std::vector<PartId> ids = {};  // All on one GPU; never empty.
+  bool is_fresh = false;         // It was answered so recently that no other container can have been begun since.
+  bool is_refused = false;       // A later call was: the kubelet has given up the pod, and goes on to another.
+  const std::string& gpu() const { return ids.front().gpu; }
+};
+
+struct ChooserView {
+  PartResource resource = PartResource::kMilli;
+  std::int64_t amount = 0;
+  std::vector<GpuRoom> gpus = {};                   // Healthy ones, by index.
+  std::optional<std::vector<HeldParts>> held = {};  // nullopt: PodResources does not answer.
+  std::optional<std::vector<PartAsk>> asks = {};    // nullopt: the API server has not answered yet.
+  std::optional<LastPart> last = {};                // nullopt: none since the agent began.
+};
+
+struct Partner {
+  std::string gpu = {};
+  std::string owner = {};  // "team-a/bert-0, container main"; empty: taken for the owner of the last ids, unseen.
+  bool is_sure = false;    // PodResources and the API server say so.
+  bool is_likely = false;  // Unless it is sure: more so than that PodResources would show it, if it were there.
+};
+
+// The container whose second call this is, if it is one.
+std::optional<Partner> FindPartner(const ChooserView& view);
+
+struct GpuChoice {
+  std::string gpu = {};
+  std::optional<Partner> partner = {};  // Whose second call it is.
+};
+
+// Error (kInvalidArgument): no GPU has that much; names the amounts and what to do.
+kube::Result<GpuChoice> ChooseGpu(const ChooserView& view);
+
+// "ask for 90 alnair/vgpu-memory: a GPU of this node has 79 at most, ask for no more"
+kube::Error TooMuchFor(PartResource resource, std::int64_t amount, std::int64_t most);
+
+}  // namespace grus

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nodeagent/sharing/held_parts.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace grus {
+
+PartAmounts HeldParts::amounts() const {
+  PartAmounts amounts;
+  for (const auto& [resource, list] : ids) amounts[resource] = static_cast<std::int64_t>(list.size());
+  return amounts;
+}
+
+std::vector<std::string> HeldParts::gpus() const {
+  std::set<std::string> gpus;
+  for (const auto& [resource, list] : ids) {
+    for (const PartId& id : list) gpus.insert(id.gpu);
+  }
+  return {gpus.begin(), gpus.end()};
+}
+
+std::vector<HeldParts> PartsOf(const std::vector<HeldDevices>& held, std::span<const PartResource> resources) {
+  std::vector<HeldParts> parts;
+  for (const HeldDevices& one : held) {
+    HeldParts part{.pod = {one.ns, one.pod}, .container = one.container};
+    for (const PartResource resource : resources) {
+      const auto found = one.ids.find(std::string(NameOf(resource)));
+      if (found == one.ids.end()) continue;
+      std::vector<PartId> ids;
+      for (const std::string& text : found->second) {
+        if (std::optional<PartId> id = ParsePartId(text)) ids.push_back(*std::move(id));
+      }
+      std::ranges::sort(ids);
+      if (!ids.empty()) part.ids.emplace(resource, std::move(ids));
+    }
+    if (!part.ids.empty()) parts.push_back(std::move(part));
+  }
+  return parts;
+}
+
+std::map<std::string, std::string> HeldOtherwise(const std::vector<HeldDevices>& held,
+                                                 std::span<const PartResource> resources,
+                                                 std::span<const std::string> uuids) {
+  std::map<std::string, std::string> holders;
+  for (const HeldDevices& one : held) {
+    for (const auto& [name, ids] : one.ids) {
+      if (std::ranges::any_of(resources, [&](PartResource own) { return NameOf(own) == name; })) continue;
+      for (const std::string& uuid : uuids) {
+        const auto is_of = [&](const std::string& id) {  // No UUID begins with another one and a sign of these.
+          return id.starts_with(uuid) && (id.size() == uuid.size() || id[uuid.size()] == ':' || id[uuid.size()] == '_');
+        };
+        if (std::ranges::none_of(ids, is_of)) continue;
+        holders.emplace(uuid, OwnerText({one.ns, one.pod}, one.container) + ", by " + name);
+      }
+    }
+  }
+  return holders;
+}
+
+std::string OwnerText(const kube::ObjectKey& pod, const std::string& container) {
+  return pod.ToString() + ", container " + container;
+}
+
+}  // namespace grus

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nodeagent/sharing/part_plugins.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace grus {
+namespace {
+
+using kube::Error;
+using kube::ErrorCode;
+
+// The kubelet asks for the resources of a container within tens of milliseconds; it takes longer than this to start
+// again, with whichever container is then the first.
+constexpr kube::Duration kSameContainer = std::chrono::seconds(2);
+
+Error Refused(const std::string& why) { return Error(ErrorCode::kInvalidArgument, why); }
+
+bool Holds(const HeldParts& held, PartResource resource, const PartId& id) {
+  const auto found = held.ids.find(resource);
+  return found != held.ids.end() && std::ranges::binary_search(found->second, id);
+}
+
+const SharedGpu* Find(const std::vector<SharedGpu>& gpus, const std::string& uuid) {
+  const auto found = std::ranges::find(gpus, uuid, &SharedGpu::uuid);
+  return found == gpus.end() ? nullptr : &*found;
+}
+
+std::vector<PartId> Parse(const std::vector<std::string>& ids) {
+  std::vector<PartId> parsed;
+  for (const std::string& text : ids) {
+    if (std::optional<PartId> id = ParsePartId(text)) parsed.push_back(*std::move(id));
+  }
+  std::ranges::sort(parsed);
+  return parsed;
+}
+
+std::string GpuList(const std::vector<PartId>& ids) {
+  std::set<std::string> gpus;
+  for (const PartId& id : ids) gpus.insert(id.gpu);
+  std::string list;
+  for (const std::string& gpu : gpus) list.append(list.empty() ? "" : ", ").append(gpu);
+  return list;
+}
+
+bool IsOnOneGpu(const std::vector<PartId>& ids) {  // REQUIRES: sorted.
+  return ids.empty() || ids.front().gpu == ids.back().gpu;
+}
+
+// What is wrong with what a container holds.
+kube::Status CheckHeld(const HeldParts& held) {
+  const std::string owner = OwnerText(held.pod, held.container);
+  if (held.gpus().size() > 1) {
+    std::string list;
+    for (const std::string& gpu : held.gpus()) list.append(list.empty() ? "" : ", ").append(gpu);
+    return Refused(owner + ": its parts lie on several GPUs (" + list +
+                   "); delete the pod, and create it again, so that it gets them on one");
+  }
+  const PartAmounts amounts = held.amounts();
+  if (amounts[PartResource::kCompute] > 0 && amounts[PartResource::kMemory] == 0) {
+    return Refused(owner + ": it asks for " + AmountText(amounts[PartResource::kCompute], PartResource::kCompute) +
+                   " without memory; add limits of " + std::string(NameOf(PartResource::kMemory)) +
+                   " (GiB) to the container, and create the pod again");
+  }
+  return {};
+}
+
+}  // namespace
+
+class PartPlugins::Plugin final : public DevicePlugin {
+ public:
+  Plugin(PartPlugins& parts, PartResource resource) : parts_(parts), resource_(resource) {}
+  std::string resource() const override { return std::string(NameOf(resource_)); }
+  std::vector<PluginDevice> Devices() const override { return parts_.Devices(resource_); }
+  kube::Result<std::vector<std::string>> Prefer(const std::vector<std::string>& available,
+                                                const std::vector<std::string>& needed, int count) override {
+    return parts_.Prefer(resource_, available, needed, count);
+  }
+  kube::Result<ContainerSetup> Allocate(const std::vector<std::string>& ids) override {
+    return parts_.Allocate(resource_, ids);
+  }
+  kube::Status PreStart(const std::vector<std::string>& ids) override { return parts_.PreStart(resource_, ids); }
+
+ private:
+  PartPlugins& parts_;
+  const PartResource resource_;
+};
+
+PartPlugins::PartPlugins(DeviceHolders& holders, const PendingParts& pending, PartPluginsOptions options,
+                         const kube::Clock& clock, const kube::Log& log)
+    : holders_(holders),
+      pending_(pending),
+      options_(std::move(options)),
+      clock_(clock),
+      log_(log),
+      inventory_(options_.reserve_mib) {
+  for (const PartResource resource : ResourcesOf(options_.mode)) {
+    plugins_.push_back(std::make_unique<Plugin>(*this, resource));
+  }
+}
+
+PartPlugins::~PartPlugins() = default;
+
+void PartPlugins::Look(const NodeSample& look) {
+  {
+    const std::scoped_lock lock(mutex_);
+    std::vector<SharedGpu> gpus = inventory_.Of(look);
+    if (gpus == gpus_) return;
+    gpus_ = std::move(gpus);
+  }
+  if (options_.on_devices_changed) options_.on_devices_changed();
+}
+
+std::vector<DevicePlugin*> PartPlugins::plugins() const {
+  std::vector<DevicePlugin*> plugins;
+  for (const auto& plugin : plugins_) plugins.push_back(plugin.get());
+  return plugins;
+}
+
+std::vector<SharedGpu> PartPlugins::gpus() const {
+  const std::scoped_lock lock(mutex_);
+  return gpus_;
+}
+
+std::vector<PluginDevice> PartPlugins::Devices(PartResource resource) const {
+  std::vector<PluginDevice> devices;
+  for (const SharedGpu& gpu : gpus()) {
+    for (std::int64_t i = 0; i < gpu.count(resource); ++i) devices.push_back({ToText({gpu.uuid, i}), gpu.is_healthy});
+  }
+  return devices;
+}
+
+std::optional<std::vector<HeldParts>> PartPlugins::Held() {
+  const kube::Result<std::vector<HeldDevices>> listed = holders_.List();
+  const std::scoped_lock lock(mutex_);
+  if (!listed) {
+    if (!std::exchange(is_deaf_told_, true)) {
+      log_.Warn("the kubelet does not say who holds parts of GPUs, containers start unchecked",
+                {{"error", listed.error().message()}});
+    }
+    return std::nullopt;
+  }
+  is_deaf_told_ = false;
+  std::vector<HeldParts> held = PartsOf(*listed, ResourcesOf(options_.mode));
+  std::vector<std::string> uuids;
+  for (const SharedGpu& gpu : gpus_) uuids.push_back(gpu.uuid);
+  held_otherwise_ = HeldOtherwise(*listed, ResourcesOf(options_.mode), uuids);
+  known_held_ = held;
+  return held;
+}
+
+ChooserView PartPlugins::View(PartResource resource, std::int64_t amount) {
+  ChooserView view{.resource = resource, .amount = amount, .held = Held(), .asks = pending_.Asks()};
+  const std::scoped_lock lock(mutex_);
+  if (last_) {
+    const bool is_fresh = last_->is_open && clock_.Now() - last_->at <= kSameContainer;
+    view.last = LastPart{last_->resource, last_->ids, is_fresh, last_->is_refused};
+  }
+  return view;
+}
+
+std::vector<GpuRoom> PartPlugins::Rooms(PartResource resource, const std::vector<PartId>& available) const {
+  const std::scoped_lock lock(mutex_);
+  std::vector<GpuRoom> rooms;
+  for (const SharedGpu& gpu : gpus_) {
+    if (!gpu.is_healthy || held_otherwise_.contains(gpu.uuid)) continue;
+    GpuRoom& room = rooms.emplace_back(GpuRoom{.uuid = gpu.uuid});
+    for (const PartResource one : ResourcesOf(options_.mode)) room.total[one] = room.free[one] = gpu.count(one);
+    // Of this resource the kubelet says itself what is free.
+    room.free[resource] = std::ranges::count_if(
+        available, [&](const PartId& id) { return id.gpu == gpu.uuid && id.number < gpu.count(resource); });
+    const std::optional<PartResource> other = CounterpartOf(resource);
+    for (const HeldParts& held : known_held_) {
+      const auto ids = other ? held.ids.find(*other) : held.ids.end();
+      if (ids == held.ids.end()) continue;
+      room.free[*other] -= std::ranges::count(ids->second, gpu.uuid, &PartId::gpu);
+    }
+  }
+  return rooms;
+}
+
+kube::Result<std::vector<std::string>> PartPlugins::Prefer(PartResource resource,
+                                                           const std::vector<std::string>& available,
+                                                           const std::vector<std::string>& needed, int count) {
+  if (count <= 0) return Refused(AmountText(count, resource) + ": ask for at least 1");
+  std::vector<PartId> free = Parse(available), first = Parse(needed);
+  ChooserView view = View(resource, count);
+  view.gpus = Rooms(resource, free);
+  // What ended init containers of the pod had comes first; the rest lies where that does.
+  if (!first.empty()) std::erase_if(view.gpus, [&](const GpuRoom& gpu) { return gpu.uuid != first.front().gpu; });
+  kube::Result<GpuChoice> choice = ChooseGpu(view);
+  const std::scoped_lock lock(mutex_);
+  preferred_.reset();
+  if (!choice) {
+    if (last_) last_->is_refused = true;
+    return std::move(choice).error();
+  }
+  std::erase_if(free, [&](const PartId& id) {
+    const SharedGpu* const gpu = Find(gpus_, id.gpu);
+    return id.gpu != choice->gpu || gpu == nullptr || id.number >= gpu->count(resource) ||
+           std::ranges::count(first, id) > 0;
+  });
+  std::vector<std::string> ids;
+  for (const PartId& id : first) ids.push_back(ToText(id));
+  for (const PartId& id : free) {
+    if (ids.size() < static_cast<std::size_t>(count)) ids.push_back(ToText(id));
+  }
+  preferred_ = {resource, count, *std::move(choice)};
+  return ids;
+}
+
+kube::Result<std::vector<PartId>> PartPlugins::Check(PartResource resource, const std::vector<std::string>& ids) const {
+  const std::vector<SharedGpu> gpus = this->gpus();
+  const auto amount = static_cast<std::int64_t>(ids.size());
+  if (ids.empty()) return Refused(AmountText(0, resource) + ": ask for at least 1");
+  std::int64_t most = 0;
+  for (const SharedGpu& gpu : gpus) most = std::max(most, gpu.count(resource));
+  if (amount > most) return TooMuchFor(resource, amount, most);
+  for (const std::string& text : ids) {
+    const std::optional<PartId> id = ParsePartId(text);
+    const SharedGpu* const gpu = id ? Find(gpus, id->gpu) : nullptr;
+    if (gpu == nullptr || id->number >= gpu->count(resource)) {
+      return Refused(AmountText(amount, resource) + ": this node has no device " + text.substr(0, kLongestDeviceId) +
+                     " (any more); create the pod again");
+    }
+    if (!gpu->is_healthy) {
+      return Refused(AmountText(amount, resource) + ": " + gpu->uuid +
+                     " is sick (the node's Events say how); create the pod again, so that it gets another GPU");
+    }
+  }
+  std::vector<PartId> parsed = Parse(ids);
+  if (std::ranges::adjacent_find(parsed) != parsed.end()) {
+    return Refused(AmountText(amount, resource) + ": a device is named twice");
+  }
+  if (!IsOnOneGpu(parsed)) {
+    return Refused(AmountText(amount, resource) + ": the devices lie on several GPUs (" + GpuList(parsed) +
+                   "), and what a container gets lies on one; create the pod again, or ask for less");
+  }
+  return parsed;
+}
+
+kube::Result<ContainerSetup> PartPlugins::Allocate(PartResource resource, const std::vector<std::string>& ids) {
+  kube::Result<std::vector<PartId>> checked = Check(resource, ids);
+  const auto amount = static_cast<std::int64_t>(ids.size());
+  std::optional<Preferred> preferred;
+  {
+    const std::scoped_lock lock(mutex_);
+    preferred = std::exchange(preferred_, std::nullopt);
+    if (!checked && last_) last_->is_refused = true;
+  }
+  if (!checked) return std::move(checked).error();
+  // Without a Prefer() the devices are those of an ended init container, or the agent has been started in between.
+  const bool is_preferred = preferred && preferred->resource == resource && preferred->amount == amount;
+  const std::optional<Partner> partner = is_preferred ? preferred->choice.partner : FindPartner(View(resource, amount));
+  const std::string& gpu = checked->front().gpu;
+  const std::scoped_lock lock(mutex_);
+  if (partner && partner->is_sure && partner->gpu != gpu) {
+    if (last_) last_->is_refused = true;
+    return Refused(partner->owner + ": " + AmountText(amount, resource) + " on " + gpu +
+                   ", but its other part lies on " + partner->gpu +
+                   "; create the pod again, so that it gets both on one GPU");
+  }
+  if (const auto other = held_otherwise_.find(gpu); other != held_otherwise_.end()) {
+    return Refused(AmountText(amount, resource) + ": " + gpu + " is held by " + other->second +
+                   "; let its pods end, and only one device plugin offer the GPUs of a node");
+  }
+  NoteAnswered({resource, *checked, clock_.Now(), CounterpartOf(resource) && !partner});
+  const SharedGpu* const found = Find(gpus_, gpu);
+  return found == nullptr ? ContainerSetup() : SetupFor(resource, amount, *found);
+}
+
+void PartPlugins::NoteAnswered(Answered answered) {
+  // Whoever had these before has ended.
+  for (HeldParts& held : known_held_) {
+    const auto ids = held.ids.find(answered.resource);
+    if (ids == held.ids.end()) continue;
+    std::erase_if(ids->second, [&](const PartId& id) { return std::ranges::binary_search(answered.ids, id); });
+    if (ids->second.empty()) held.ids.erase(ids);
+  }
+  std::erase_if(known_held_, [](const HeldParts& held) { return held.ids.empty(); });
+  known_held_.push_back({.ids = {{answered.resource, answered.ids}}});
+  last_ = std::move(answered);
+}
+
+ContainerSetup PartPlugins::SetupFor(PartResource resource, std::int64_t amount, const SharedGpu& gpu) {
+  PartAmounts amounts;
+  amounts[resource] = amount;
+  const std::string memory = std::to_string(MemoryMiBOf(amounts, gpu)), text = std::to_string(amount);
+  // No key is in two answers that one container gets.
+  switch (resource) {
+    case PartResource::kMilli:
+      return {.environment = {
+                  {"NVIDIA_VISIBLE_DEVICES", gpu.uuid}, {"GRUS_GPU_MILLI", text}, {"GRUS_GPU_MEMORY_MIB", memory}}};
+    case PartResource::kMemory:
+      return {.environment = {
+                  {"NVIDIA_VISIBLE_DEVICES", gpu.uuid}, {"ALNAIR_VGPU_MEMORY", text}, {"GRUS_GPU_MEMORY_MIB", memory}}};
+    case PartResource::kCompute: return {.environment = {{"ALNAIR_VGPU_COMPUTE", text}}};
+  }
+  return {};
+}
+
+kube::Status PartPlugins::PreStart(PartResource resource, const std::vector<std::string>& ids) {
+  const std::vector<PartId> parsed = Parse(ids);
+  if (!IsOnOneGpu(parsed)) {
+    return Refused(AmountText(static_cast<std::int64_t>(ids.size()), resource) +
+                   " of a container lie on several GPUs (" + GpuList(parsed) +
+                   "); delete its pod, and create it again");
+  }
+  if (const std::optional<std::vector<HeldParts>> held = Held(); held && !parsed.empty()) {
+    for (const HeldParts& one : *held) {
+      if (!Holds(one, resource, parsed.front())) continue;
+      if (kube::Status checked = CheckHeld(one); !checked) return checked;
+    }
+  }
+  if (options_.on_start) options_.on_start();
+  return {};
+}
+
+}  // namespace grus

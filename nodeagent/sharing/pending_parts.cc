@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nodeagent/sharing/pending_parts.h"
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <tuple>
+
+namespace grus {
+namespace {
+
+std::int64_t AmountOf(const std::optional<kube::Quantity>& quantity) {
+  if (!quantity || quantity->is_zero()) return 0;
+  const bool is_whole = *quantity == kube::Quantity(quantity->Value());
+  return is_whole && quantity->Value() > 0 ? quantity->Value() : std::numeric_limits<std::int64_t>::max();
+}
+
+bool HasStarted(const std::vector<NodeContainer>& statuses, std::string_view name) {
+  return std::ranges::any_of(statuses,
+                             [&](const NodeContainer& one) { return one.name == name && !one.container_id.empty(); });
+}
+
+void AddAsks(const NodePod& pod, const std::vector<NodeContainerSpec>& containers,
+             const std::vector<NodeContainer>& statuses, bool is_init, std::vector<PartAsk>& asks) {
+  for (const NodeContainerSpec& container : containers) {
+    const PartAmounts amounts = AmountsOf(container.resources.limits);
+    if (amounts.is_zero()) continue;
+    asks.push_back({.pod = pod.metadata.Key(),
+                    .container = container.name.str(),
+                    .amounts = amounts,
+                    .planned_gpu = std::string(pod.metadata.Annotation(kPlannedGpuAnnotation)),
+                    .is_init = is_init,
+                    .has_started = HasStarted(statuses, container.name)});
+  }
+}
+
+}  // namespace
+
+PartAmounts AmountsOf(const PartLimits& limits) {
+  PartAmounts amounts;
+  amounts[PartResource::kMilli] = AmountOf(limits.gpu_milli);
+  amounts[PartResource::kMemory] = AmountOf(limits.vgpu_memory);
+  amounts[PartResource::kCompute] = AmountOf(limits.vgpu_compute);
+  return amounts;
+}
+
+bool AsksForParts(const NodePod& pod) {
+  const auto asks = [](const NodeContainerSpec& one) { return !AmountsOf(one.resources.limits).is_zero(); };
+  return std::ranges::any_of(pod.spec.containers, asks) || std::ranges::any_of(pod.spec.init_containers, asks);
+}
+
+std::optional<std::vector<PartAsk>> NodePendingParts::Asks() const {
+  if (!pods_.HasList()) return std::nullopt;
+  std::vector<std::shared_ptr<const NodePod>> pods = pods_.List();
+  std::erase_if(pods, [](const auto& pod) { return pod->has_ended() || !AsksForParts(*pod); });
+  // So the kubelet takes those that it finds together.
+  std::ranges::sort(pods, {}, [](const auto& pod) {
+    return std::tuple(pod->metadata.creation_timestamp, pod->metadata.ns, pod->metadata.name);
+  });
+  std::vector<PartAsk> asks;
+  for (const auto& pod : pods) {
+    AddAsks(*pod, pod->spec.init_containers, pod->status.init_containers, true, asks);
+    AddAsks(*pod, pod->spec.containers, pod->status.containers, false, asks);
+  }
+  return asks;
+}
+
+}  // namespace grus

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which containers of this node ask for parts of GPUs, by the API server.
+//
+// It may lag behind the kubelet, which has a watch of its own; who holds what is known by PodResources alone.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "clientlib/model/meta.h"
+#include "nodeagent/node_pods.h"
+#include "nodeagent/sharing/part_resources.h"
+
+namespace grus {
+
+// On a pod, by the manager: the UUID of the GPU that its plan has for it.
+inline constexpr char kPlannedGpuAnnotation[] = "sharing.ai.centauruscloud.io/planned-gpu";
+
+struct PartAsk {
+  kube::ObjectKey pod = {};
+  std::string container = {};
+  PartAmounts amounts = {};  // More than any GPU has, for whatever cannot be given.
+  std::string planned_gpu = {};
+  bool is_init = false;      // An init container: PodResources does not list it.
+  bool has_started = false;  // The container has, once: it holds what it asked for.
+  friend bool operator==(const PartAsk&, const PartAsk&) = default;
+};
+
+class PendingParts {
+ public:
+  virtual ~PendingParts() = default;
+  // Of pods that have not ended, the oldest pod first, init containers before others. nullopt: nothing is known so far.
+  // Thread-safe.
+  virtual std::optional<std::vector<PartAsk>> Asks() const = 0;
+};
+
+PartAmounts AmountsOf(const PartLimits& limits);
+bool AsksForParts(const NodePod& pod);
+
+class NodePendingParts final : public PendingParts {
+ public:
+  // `pods` must outlive it.
+  explicit NodePendingParts(const NodePods& pods) : pods_(pods) {}
+  std::optional<std::vector<PartAsk>> Asks() const override;
+
+ private:
+  const NodePods& pods_;
+};
+
+}  // namespace grus

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nodeagent/sharing/shared_gpus.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "nodeagent/sharing/device_ids.h"
+
+namespace grus {
+
+std::int64_t SharedGpu::count(PartResource resource) const {
+  switch (resource) {
+    case PartResource::kMilli: return kMilliOfGpu;
+    case PartResource::kMemory: return memory_mib / kMiBOfGiB;
+    // Without memory, a container could do nothing with it.
+    case PartResource::kCompute: return memory_mib < kMiBOfGiB ? 0 : kPercentOfGpu;
+  }
+  return 0;
+}
+
+std::int64_t MilliOf(const PartAmounts& amounts) {
+  return amounts[PartResource::kMilli] + amounts[PartResource::kCompute] * kMilliOfGpu / kPercentOfGpu;
+}
+
+std::int64_t MemoryMiBOf(const PartAmounts& amounts, const SharedGpu& gpu) {
+  return gpu.memory_mib * amounts[PartResource::kMilli] / kMilliOfGpu + amounts[PartResource::kMemory] * kMiBOfGiB;
+}
+
+std::vector<SharedGpu> SharedGpus::Of(const NodeSample& look) {
+  std::vector<SharedGpu> gpus;
+  std::map<std::string, std::uint64_t> seen;
+  for (const GpuState& state : look.gpus) {
+    const std::string& uuid = state.gpu.uuid;
+    if (const auto before = bytes_.find(uuid); before != bytes_.end()) seen[uuid] = before->second;
+    if (state.sample && state.sample->memory_total_bytes) seen[uuid] = *state.sample->memory_total_bytes;
+    const auto bytes = seen.find(uuid);
+    if (bytes == seen.end() || state.gpu.is_divided || !CanHaveParts(uuid, kMilliOfGpu)) continue;
+    const std::int64_t usable = static_cast<std::int64_t>(bytes->second >> 20) - reserve_mib_;
+    if (usable <= 0) continue;
+    gpus.push_back({.uuid = uuid,
+                    .index = state.gpu.index,
+                    .memory_mib = usable,
+                    .is_healthy = state.sample.has_value() && !state.fault_xid});
+  }
+  bytes_ = std::move(seen);
+  std::ranges::sort(gpus, {}, &SharedGpu::index);
+  return gpus;
+}
+
+}  // namespace grus

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nodeagent/sharing/held_parts.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace grus {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+
+const auto kAlnair = ResourcesOf(SharingMode::kAlnair);
+
+TEST(HeldParts, AreThoseOfTheResources) {
+  const std::vector<HeldParts> parts =
+      PartsOf({{"a", "p", "c", {{"alnair/vgpu-memory", {"G_10", "G_9", "nonsense"}}, {"other/thing", {"x_1"}}}},
+               {"a", "q", "c", {{"nvidia.com/gpu", {"G"}}}}},
+              kAlnair);
+
+  ASSERT_EQ(parts.size(), 1u);
+  EXPECT_EQ(parts[0].pod, (kube::ObjectKey{"a", "p"}));
+  EXPECT_THAT(parts[0].ids, ElementsAre(Pair(PartResource::kMemory, ElementsAre(PartId{"G", 9}, PartId{"G", 10}))));
+  EXPECT_EQ(parts[0].amounts()[PartResource::kMemory], 2);
+  EXPECT_THAT(parts[0].gpus(), ElementsAre("G"));
+}
+
+TEST(HeldParts, WhoHoldsAGpuByAnotherResourceIsNamed) {
+  const std::vector<std::string> uuids = {"GPU-1", "GPU-2", "GPU-3", "GPU-4"};
+  const auto holders = HeldOtherwise({{"a", "whole", "c", {{"nvidia.com/gpu", {"GPU-1"}}}},
+                                      {"a", "replica", "c", {{"nvidia.com/gpu.shared", {"GPU-2::3"}}}},
+                                      {"a", "before", "c", {{"ai.centauruscloud.io/gpu-milli", {"GPU-3_5"}}}},
+                                      {"a", "own", "c", {{"alnair/vgpu-memory", {"GPU-4_5"}}}},
+                                      {"a", "longer", "c", {{"nvidia.com/gpu", {"GPU-44"}}}}},
+                                     kAlnair, uuids);
+  EXPECT_THAT(holders, ElementsAre(Pair("GPU-1", "a/whole, container c, by nvidia.com/gpu"),
+                                   Pair("GPU-2", "a/replica, container c, by nvidia.com/gpu.shared"),
+                                   Pair("GPU-3", "a/before, container c, by ai.centauruscloud.io/gpu-milli")));
+  EXPECT_THAT(HeldOtherwise({}, kAlnair, uuids), IsEmpty());
+}
+
+}  // namespace
+}  // namespace grus

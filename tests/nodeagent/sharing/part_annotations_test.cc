@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nodeagent/sharing/part_annotations.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace grus {
+namespace {
+
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+
+const std::vector<SharedGpu> kGpus = {{"GPU-0", 0, 80'000, true}, {"GPU-1", 1, 40'000, false}};
+
+HeldParts Holding(const std::string& container, PartResource resource, const std::string& gpu, int count) {
+  HeldParts part{.pod = {"a", "p"}, .container = container};
+  for (int i = 0; i < count; ++i) part.ids[resource].push_back({gpu, i});
+  return part;
+}
+
+TEST(PodPartAnnotations, OfAlnairsResources) {
+  HeldParts main = Holding("main", PartResource::kMemory, "GPU-1", 2);
+  main.ids.merge(Holding("main", PartResource::kCompute, "GPU-1", 50).ids);
+  const std::vector<HeldParts> parts = {main, Holding("aside", PartResource::kMemory, "GPU-0", 1)};
+
+  AnnotationTexts texts = PodPartAnnotations(parts, kGpus);
+  EXPECT_EQ(texts[kAlnairGpuIdAnnotation], "GPU-0_0,GPU-1_0,GPU-1_1");
+  EXPECT_EQ(texts[kAlnairIdAnnotation], "aside,main");
+  EXPECT_EQ(texts[kPodGpusAnnotation], R"({"aside":{"gpu":"GPU-0","milli":0,"memoryMiB":1024},)"
+                                       R"("main":{"gpu":"GPU-1","milli":500,"memoryMiB":2048}})");
+  EXPECT_EQ(texts[kEnforcementAnnotation], "None");
+}
+
+TEST(PodPartAnnotations, OfThousandthsNameTheGpuAndNotEachOne) {
+  const std::vector<HeldParts> parts = {Holding("main", PartResource::kMilli, "GPU-0", 300)};
+  AnnotationTexts texts = PodPartAnnotations(parts, kGpus);
+  EXPECT_EQ(texts[kAlnairGpuIdAnnotation], "GPU-0");
+  EXPECT_EQ(texts[kPodGpusAnnotation], R"({"main":{"gpu":"GPU-0","milli":300,"memoryMiB":24000}})");
+}
+
+TEST(PodPartAnnotations, StayShort) {
+  const std::string uuid = "GPU-4f2c0a61-9e3b-4d58-8a77-0c1d2e3f4a5b";
+  const auto length = [&](int count) {
+    const std::vector<HeldParts> parts = {Holding("main", PartResource::kMemory, uuid, count)};
+    return PodPartAnnotations(parts, kGpus)[kAlnairGpuIdAnnotation].size();
+  };
+  EXPECT_GT(length(140), 140u * 40) << "the largest GPU there is, as the original would";
+  EXPECT_EQ(length(300), uuid.size());
+}
+
+TEST(PodPartAnnotations, OfAPodThatHoldsNothingAreNotThere) {
+  const AnnotationTexts texts = PodPartAnnotations({}, kGpus);
+  EXPECT_EQ(texts.size(), 4u);
+  EXPECT_THAT(texts, Each(Pair(::testing::_, IsEmpty())));
+}
+
+TEST(NodePartAnnotations, SayWhatIsThere) {
+  AnnotationTexts texts = NodePartAnnotations(SharingMode::kAlnair, kGpus);
+  EXPECT_EQ(texts[kPhysicalGpuCountAnnotation], "2");
+  EXPECT_EQ(texts[kPhysicalGpuUuidsAnnotation], "GPU-0,GPU-1");
+  EXPECT_EQ(texts[kVirtualGpuCountAnnotation], "117");
+  EXPECT_EQ(texts[kInventoryAnnotation],
+            R"([{"uuid":"GPU-0","memoryMiB":80000,"milli":1000,"mode":"alnair"},)"
+            R"({"uuid":"GPU-1","memoryMiB":40000,"milli":1000,"mode":"alnair","healthy":false}])");
+  EXPECT_EQ(std::string(kVirtualGpuCountAnnotation), "ai.centaurus.io/vitual-gpu-count") << "as the original spells it";
+}
+
+TEST(NodePartAnnotations, OfTheOriginalAreThereInItsModeOnly) {
+  AnnotationTexts texts = NodePartAnnotations(SharingMode::kMilli, kGpus);
+  EXPECT_EQ(texts[kPhysicalGpuCountAnnotation], "");
+  EXPECT_THAT(texts[kInventoryAnnotation], HasSubstr(R"("mode":"milli")"));
+  EXPECT_THAT(NodePartAnnotations(SharingMode::kNone, kGpus), Each(Pair(::testing::_, IsEmpty())));
+}
+
+}  // namespace
+}  // namespace grus

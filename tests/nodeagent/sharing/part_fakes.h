@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// What PartPlugins asks, made up.
+#pragma once
+
+#include <atomic>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "nodeagent/kubelet/held_devices.h"
+#include "nodeagent/sharing/pending_parts.h"
+#include "tests/nodeagent/gpu_states.h"
+
+namespace grus::testing {
+
+class FakeHolders final : public DeviceHolders {
+ public:
+  kube::Result<std::vector<HeldDevices>> List() override {
+    ++lists;
+    if (!is_available) return kube::Error(kube::ErrorCode::kUnavailable, "the kubelet does not answer");
+    return held;
+  }
+  std::vector<HeldDevices> held = {};
+  bool is_available = true;
+  std::atomic<int> lists = 0;
+};
+
+class FakePending final : public PendingParts {
+ public:
+  std::optional<std::vector<PartAsk>> Asks() const override { return asks; }
+  std::optional<std::vector<PartAsk>> asks = std::vector<PartAsk>();
+};
+
+inline PartAsk AskFor(const std::string& pod, std::int64_t memory, std::int64_t compute) {
+  PartAsk ask{.pod = {"a", pod}, .container = "c"};
+  ask.amounts[PartResource::kMemory] = memory;
+  ask.amounts[PartResource::kCompute] = compute;
+  return ask;
+}
+
+// Working GPUs "GPU-0", "GPU-1", ... of that many GiB, and half a GiB for the reserve.
+inline NodeSample GpusOf(int count, std::uint64_t gib) {
+  std::vector<GpuState> gpus;
+  for (int i = 0; i < count; ++i) {
+    gpus.push_back(WorkingGpu(i));
+    gpus.back().sample->memory_total_bytes = gib * kGiB + 512 * kMiB;
+  }
+  return LookAt(std::move(gpus));
+}
+
+}  // namespace grus::testing
