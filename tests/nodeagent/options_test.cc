@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nodeagent/options.h"
+#include "nodeagent/agent/options.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -25,12 +25,15 @@ TEST(AgentOptions, ANodeNameIsEnough) {
   EXPECT_EQ(options->proc, "/proc");
   EXPECT_FALSE(options->alnair_names);
   EXPECT_FALSE(options->alnair_annotations);
+  EXPECT_FALSE(options->shares_gpus);
+  EXPECT_EQ(options->share_reserve_mib, 500);
 }
 
 TEST(AgentOptions, ASwitchMayBeSaidAsComponentsOfKubernetesSayIt) {
   EXPECT_TRUE(Parse({"--node-name=a", "--alnair-names"})->alnair_names);
   EXPECT_FALSE(Parse({"--node-name=a", "--alnair-names=false"})->alnair_names);
   EXPECT_TRUE(Parse({"--node-name=a", "--alnair-annotations"})->alnair_annotations);
+  EXPECT_TRUE(Parse({"--node-name=a", "--share-gpus"})->shares_gpus);
 }
 
 TEST(AgentOptions, AWrongValueNamesTheOptionTheValueAndWhatIsAllowed) {
@@ -42,6 +45,7 @@ TEST(AgentOptions, AWrongValueNamesTheOptionTheValueAndWhatIsAllowed) {
       {{}, "--node-name \"\": expected the name of this node"},
       {{"--node-name", "a,b=c"}, "--node-name \"a,b=c\": expected the name of this node"},
       {{"--node-name=a", "--proc", "proc"}, "--proc \"proc\": expected an absolute path"},
+      {{"--node-name=a", "--share-reserve-mib=-1"}, "--share-reserve-mib \"-1\": expected MiB of one GPU"},
       {{"--node-name=a", "--metrics-bind-address", ""}, "--metrics-bind-address"},
       {{"--no-such-option"}, "see grus-node-agent --help"},
       {{"stray"}, "see grus-node-agent --help"},

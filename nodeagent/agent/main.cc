@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // grus-node-agent: looks at the GPUs of its node, names the pods of their processes, serves both to Prometheus, and
-// tells on the node which GPUs it has and what is wrong with them.
+// tells on the node which GPUs it has and what is wrong with them; and gives parts of them to pods, where it is told
+// to.
 #include <malloc.h>
 
 #include <chrono>
@@ -17,12 +18,13 @@
 #include "clientlib/runtime/http_server.h"
 #include "clientlib/runtime/metrics.h"
 #include "clientlib/runtime/shutdown.h"
+#include "nodeagent/agent/node_sharing.h"
+#include "nodeagent/agent/options.h"
 #include "nodeagent/gpu_metrics.h"
 #include "nodeagent/gpu_probe.h"
 #include "nodeagent/node_pods.h"
 #include "nodeagent/node_writer.h"
 #include "nodeagent/nvml.h"
-#include "nodeagent/options.h"
 #include "nodeagent/process_owner.h"
 
 namespace grus {
@@ -54,8 +56,11 @@ Status Run(const AgentOptions& options, const kube::Log& log, const std::stop_to
   NvmlLibrary library;
   ProcessOwners owners(options.proc, pods);
   GpuProbe probe(library, owners, clock, log);
+  NodeSharing sharing(client, probe, pods, {options.node_name, options.share_reserve_mib}, clock, log);
+  NodeWriterOptions written{options.node_name, options.alnair_annotations};
+  if (options.shares_gpus) written.more_annotations = [&] { return sharing.NodeAnnotations(); };
   kube::EventRecorder events(client, clock, log, {kEventSource, options.node_name});
-  NodeWriter writer(client, probe, events, {options.node_name, options.alnair_annotations}, clock, log);
+  NodeWriter writer(client, probe, events, std::move(written), clock, log);
   kube::Registry metrics;
   kube::AddProcessMetrics(metrics);
   writer.AddMetrics(metrics);
@@ -73,6 +78,8 @@ Status Run(const AgentOptions& options, const kube::Log& log, const std::stop_to
   log.Info("starting", {{"node", options.node_name},
                         {"server", kube::Describe((*connection)->config)},
                         {"metrics_port", (*server)->port()}});
+  kube::Thread giving;
+  if (options.shares_gpus) giving = clock.Spawn([&](const std::stop_token& end) { sharing.Run(end); });
   const kube::Thread writing = clock.Spawn([&](const std::stop_token& end) { writer.Run(end); });
   probe.Run(stop);
   return {};

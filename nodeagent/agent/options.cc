@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nodeagent/options.h"
+#include "nodeagent/agent/options.h"
 
 #include <boost/program_options.hpp>
 #include <sstream>
@@ -31,6 +31,13 @@ po::options_description Describe(AgentOptions& options) {
   add("alnair-annotations", po::value(&options.alnair_annotations)->value_name("BOOL")->implicit_value(true, "true"),
       "Also annotate the node with ai.centaurus.io/gpu-static and gpu-N, as the original Alnair does (default: "
       "false).");
+  add("share-gpus", po::value(&options.shares_gpus)->value_name("BOOL")->implicit_value(true, "true"),
+      "Also give parts of GPUs to pods, if the node has the label sharing.ai.centauruscloud.io/mode; needs the "
+      "kubelet's "
+      "folders device-plugins and pod-resources in /var/lib/kubelet, as root (default: false).");
+  add("share-reserve-mib",
+      po::value(&options.share_reserve_mib)->value_name("MIB")->default_value(options.share_reserve_mib),
+      "Of each GPU's memory, what is not given to pods: the driver and each process need some.");
   add("proc", text(options.proc, "FOLDER")->default_value(options.proc), "Where the node's /proc is mounted.");
   add("kubeconfig", text(options.kubeconfig, "FILE"),
       "Kubeconfig file. If not set: the pod's service account when running in a cluster, else $KUBECONFIG, else "
@@ -72,6 +79,9 @@ kube::Result<AgentOptions> ParseAgentOptions(int argc, const char* const* argv) 
     return Bad("node-name", options.node_name, "the name of this node, as in kubectl get nodes");
   }
   if (!options.proc.starts_with('/')) return Bad("proc", options.proc, "an absolute path such as /proc");
+  if (options.share_reserve_mib < 0 || options.share_reserve_mib > (1 << 20)) {
+    return Bad("share-reserve-mib", std::to_string(options.share_reserve_mib), "MiB of one GPU, from 0 to 1048576");
+  }
   if (options.metrics_address.empty()) return Bad("metrics-bind-address", "", "an address such as :8080");
   return options;
 }

@@ -2,6 +2,7 @@
 // The command line of grus-node-agent.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "clientlib/base/result.h"
@@ -12,6 +13,8 @@ struct AgentOptions {
   std::string node_name;
   std::string metrics_address = ":8080";
   bool alnair_names = false, alnair_annotations = false;
+  bool shares_gpus = false;
+  std::int64_t share_reserve_mib = 500;  // Of each GPU.
   std::string proc = "/proc";
   std::string kubeconfig;
 

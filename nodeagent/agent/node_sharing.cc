@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nodeagent/agent/node_sharing.h"
+
+#include <utility>
+
+#include "clientlib/base/wait.h"
+#include "clientlib/model/core_v1.h"
+#include "nodeagent/sharing/part_writer.h"
+
+namespace grus {
+namespace {
+
+constexpr kube::Duration kLook = std::chrono::seconds(1), kReadAgain = std::chrono::minutes(1),
+                         kRetry = std::chrono::seconds(5);
+
+}  // namespace
+
+// The plugins of one mode, the kubelet's view of them, and what pods are told, each on a thread of its own.
+struct NodeSharing::Way {
+  Way(NodeSharing& sharing, SharingMode mode)
+      : plugins(sharing.holders_, sharing.pending_,
+                {.mode = mode,
+                 .reserve_mib = sharing.options_.reserve_mib,
+                 .on_devices_changed = [this] { host.NotifyChanged(); },
+                 .on_start = [this] { writer.Wake(); }},
+                sharing.clock_, sharing.log_),
+        host(plugins.plugins(), sharing.options_.plugin_folder, sharing.clock_, sharing.log_),
+        writer(sharing.client_, sharing.pods_, sharing.holders_, plugins, sharing.clock_, sharing.log_) {}
+
+  void Start(const kube::Clock& clock) {
+    serving = clock.Spawn([this](const std::stop_token& stop) { host.Run(stop); });
+    writing = clock.Spawn([this](const std::stop_token& stop) { writer.Run(stop); });
+  }
+
+  PartPlugins plugins;
+  PluginHost host;
+  PartWriter writer;
+  std::shared_ptr<const NodeSample> seen;
+  kube::Thread serving, writing;  // End first: they use the others.
+};
+
+NodeSharing::NodeSharing(kube::Client& client, const GpuProbe& probe, const NodePods& pods, NodeSharingOptions options,
+                         const kube::Clock& clock, const kube::Log& log)
+    : client_(client),
+      probe_(probe),
+      pods_(pods),
+      options_(std::move(options)),
+      clock_(clock),
+      log_(log),
+      holders_(options_.pod_resources_socket),
+      pending_(pods) {}
+
+NodeSharing::~NodeSharing() = default;
+
+std::optional<SharingMode> NodeSharing::ReadMode(const std::stop_token& stop) {
+  const auto node = client_.Get<kube::Node>({"", options_.node_name}, stop);
+  if (!node) {
+    if (node.error().code() != kube::ErrorCode::kCancelled && news_.IsNews(node.error(), clock_.Now())) {
+      log_.Warn("it is not known in which way this node shares its GPUs, trying again",
+                {{"error", node.error().message()}});
+    }
+    return std::nullopt;
+  }
+  news_.Reset();
+  const kube::Result<SharingMode> mode = SharingModeOf((*node)->metadata);
+  const std::string problem = mode ? std::string() : mode.error().message();
+  if (std::exchange(told_, problem) != problem && !problem.empty()) {
+    log_.Warn("no parts of GPUs are offered", {{"error", problem}});
+  }
+  return mode ? *mode : SharingMode::kNone;
+}
+
+void NodeSharing::Follow(SharingMode mode) {
+  if ((way_ ? way_->plugins.mode() : SharingMode::kNone) == mode) return;
+  std::unique_ptr<Way> next = mode == SharingMode::kNone ? nullptr : std::make_unique<Way>(*this, mode);
+  {
+    std::lock_guard lock(mutex_);
+    way_.swap(next);
+  }
+  next.reset();  // The old plugins end before the new ones are served.
+  log_.Info("parts of GPUs", {{"mode", mode == SharingMode::kNone ? "none" : NameOf(mode)}});
+  if (way_) way_->Start(clock_);
+}
+
+void NodeSharing::Run(const std::stop_token& stop) {
+  kube::TimePoint read_at = clock_.Now();
+  do {
+    const kube::TimePoint now = clock_.Now();
+    if (now >= read_at) {
+      const std::optional<SharingMode> mode = ReadMode(stop);
+      if (mode) Follow(*mode);
+      read_at = now + (mode ? kReadAgain : kRetry);
+    }
+    if (const auto look = probe_.newest(); way_ && look && look != way_->seen) {
+      way_->plugins.Look(*look);
+      way_->seen = look;
+    }
+  } while (kube::WaitFor(clock_, kLook, stop));
+  Follow(SharingMode::kNone);
+}
+
+AnnotationTexts NodeSharing::NodeAnnotations() const {
+  std::lock_guard lock(mutex_);
+  if (!way_) return NodePartAnnotations(SharingMode::kNone, {});
+  return NodePartAnnotations(way_->plugins.mode(), way_->plugins.gpus());
+}
+
+}  // namespace grus

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gives parts of this node's GPUs to its pods, in the way that the node's label says (part_resources.h).
+//
+// It reads the label once a minute. When that changes, the device plugins of the old way end, and with them what the
+// kubelet offers; containers that run keep what they have, and their GPUs are given to nobody else until they have
+// ended. An unknown label is told, and nothing is offered. Time comes from `clock`. Thread-safe, but for Run().
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <string>
+
+#include "clientlib/base/failure_news.h"
+#include "clientlib/base/log.h"
+#include "clientlib/client/client.h"
+#include "nodeagent/gpu_probe.h"
+#include "nodeagent/kubelet/plugin_host.h"
+#include "nodeagent/kubelet/pod_resources.h"
+#include "nodeagent/node_pods.h"
+#include "nodeagent/sharing/part_annotations.h"
+#include "nodeagent/sharing/part_plugins.h"
+#include "nodeagent/sharing/pending_parts.h"
+
+namespace grus {
+
+struct NodeSharingOptions {
+  std::string node_name = {};
+  std::int64_t reserve_mib = 500;  // Of each GPU.
+  std::string plugin_folder = kDevicePluginFolder, pod_resources_socket = kPodResourcesSocket;
+};
+
+class NodeSharing {
+ public:
+  // All must outlive it.
+  NodeSharing(kube::Client& client, const GpuProbe& probe, const NodePods& pods, NodeSharingOptions options,
+              const kube::Clock& clock, const kube::Log& log);
+  ~NodeSharing();
+
+  void Run(const std::stop_token& stop);  // Blocks until `stop`; the plugins have ended when it returns.
+  AnnotationTexts NodeAnnotations() const;
+
+ private:
+  struct Way;
+  // nullopt: not known now.
+  std::optional<SharingMode> ReadMode(const std::stop_token& stop);
+  void Follow(SharingMode mode);
+
+  kube::Client& client_;
+  const GpuProbe& probe_;
+  const NodePods& pods_;
+  const NodeSharingOptions options_;
+  const kube::Clock& clock_;
+  const kube::Log& log_;
+  PodResources holders_;
+  NodePendingParts pending_;
+  kube::FailureNews news_;
+  std::string told_;  // Of the label, what is wrong with it.
+
+  mutable std::mutex mutex_;  // Guards way_, of which Run()'s thread alone makes others.
+  std::unique_ptr<Way> way_;  // Null: nothing is shared.
+};
+
+}  // namespace grus
