@@ -43,6 +43,14 @@ std::optional<OwnerKind> ParseOwnerKind(const std::string& text) {
   return OwnerKind{text.substr(std::min(dot + 1, text.size())), text.substr(0, dot)};
 }
 
+// The manager may patch what is listed: that must not be what decides who may do what.
+bool MayControlPods(const OwnerKind& kind) {
+  constexpr std::string_view kNever[] = {"admissionregistration.k8s.io", "apiextensions.k8s.io",
+                                         "apiregistration.k8s.io", "certificates.k8s.io", "rbac.authorization.k8s.io"};
+  if (kind.group.empty()) return kind.resource == "replicationcontrollers";
+  return std::ranges::find(kNever, kind.group) == std::end(kNever);
+}
+
 Error Bad(const std::string& option, const std::string& value, const std::string& allowed) {
   return Error(ErrorCode::kInvalidArgument, "--" + option + " \"" + value + "\": expected " + allowed);
 }
@@ -193,8 +201,7 @@ kube::Status Check(const Texts& texts, Options& options) {
   for (const std::string& text : SplitList(texts.owner_kinds)) {
     const auto kind = ParseOwnerKind(text);
     if (!kind) return Bad("owner-kinds", text, "RESOURCE.GROUP such as rayclusters.ray.io");
-    if (*kind == OwnerKind{.resource = "secrets"})
-      return Bad("owner-kinds", text, "kinds that control pods, which Secrets do not");
+    if (!MayControlPods(*kind)) return Bad("owner-kinds", text, "kinds that control pods, which these do not");
     options.owner_kinds.push_back(*kind);
   }
   if (options.alnair_annotations && !options.RecordsUsage()) {

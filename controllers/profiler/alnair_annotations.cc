@@ -8,6 +8,7 @@
 
 #include "clientlib/client/resource_path.h"
 #include "clientlib/model/pod.h"
+#include "controllers/profiler/turns.h"
 #include "crds/types/alnair_names.h"
 #include "crds/types/elastic_horovod_job.h"
 
@@ -151,6 +152,7 @@ void AlnairAnnotations::Gather(const std::vector<Seen>& seen) {
   }
   for (const auto& [id, rise] : owners) due_.push_back({.rise = rise, .is_owner = true, .id = id});
   std::ranges::stable_sort(due_, std::greater(), &Due::rise);
+  TakeTurns(due_, [this](const Due& due) { return due.is_owner ? owners_.at(due.id).is.ref.key.ns : due.pod.ns; });
   if (due_.size() > kMostDue) due_.resize(kMostDue);
 }
 
@@ -227,7 +229,9 @@ kube::Status AlnairAnnotations::ReadOwner(Owner& owner, std::stop_token stop) {
   if (!IsOfThis(metadata)) return {};
   const std::string_view prefix = api::kAlnairOwnerPrefix;
   for (const auto& [name, text] : metadata.annotations) {
-    if (name.view().starts_with(prefix)) owner.texts[std::string(name.view().substr(prefix.size()))] = text.str();
+    if (!name.view().starts_with(prefix)) continue;
+    const std::string pod(name.view().substr(prefix.size()));
+    if (owner.Fits(pod, text.str())) owner.Put(pod, text.str());  // What does not is not grus'.
   }
   Measure(owner);
   return {};

@@ -2,12 +2,13 @@
 // Writes what pods with GPUs used at most into the annotations of the original Alnair, for its tools: on the pods, and
 // on the objects that control them.
 //
-// A pod or an owner is written when one of its numbers is new or has risen by a tenth over what stands there; those
-// first that rose most. What grus did not write to this very object (api::kAlnairOfAnnotation) counts for nothing. What
-// stands on a pod is in its cache; an owner is read once, before it is first written. Only metadata.annotations change.
-// A pod or an owner that is gone is left alone. A write that is refused is told once a minute at most, and tried again
-// at the next change; one that did not arrive, at the next sweep. Where an owner has no room for another pod, texts of
-// pods that are gone make it.
+// A pod or an owner is written when one of its numbers is new or has risen by a tenth over what stands there;
+// namespaces take turns, and of each those are first that rose most. What grus did not write to this very object
+// (api::kAlnairOfAnnotation) counts for nothing. What stands on a pod is in its cache; an owner is read once, before it
+// is first written, and no more of it than grus writes. Only metadata.annotations change. A pod or an owner that is
+// gone is left alone. A write that is refused is told once a minute at most, and tried again at the next change; one
+// that did not arrive, at the next sweep. Where an owner has no room for another pod, texts of pods that are gone make
+// it.
 //
 // Not thread-safe. Memory: two texts for each pod that has an owner, and kMostDue writes.
 #pragma once

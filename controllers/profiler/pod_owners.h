@@ -43,7 +43,7 @@ PodOwner PodOwnerOf(const kube::Pod& pod);
 std::optional<GpuPod> GpuPodOf(const kube::Pod& pod, const kube::Node* node, kube::Time now);
 
 // The job above `owner`: the Deployment of a ReplicaSet, the JobSet of a Job, not a CronJob; of `kinds` too, their
-// controllers. Reads the API server; what may not be read or is gone has nothing above it.
+// controllers. Reads the API server; what may not or cannot be read, or is gone, has nothing above it.
 kube::Result<JobRef> RootOf(kube::Client& client, PodOwner owner, std::span<const OwnerKind> kinds,
                             std::stop_token stop);
 

@@ -8,6 +8,7 @@
 #include "clientlib/model/core_v1.h"
 #include "controllers/policy/run_job.h"
 #include "controllers/profiler/node_gpus.h"
+#include "controllers/profiler/turns.h"
 #include "controllers/telemetry/pod_usage.h"
 
 namespace grus {
@@ -116,8 +117,11 @@ void UsageWatch::See(const std::shared_ptr<const kube::Pod>& pod) {
   const auto node = caches_.nodes.Get<kube::Node>({"", pod->spec.node_name.str()});
   const std::optional<GpuPod> seen = GpuPodOf(*pod, node.get(), {clock_.WallNow()});
   if (!seen) return;
+  // A kubelet refused it: it has used nothing, and of a flood of these each would be a run.
+  const bool never_ran = seen->ended && pod->status.container_statuses.empty();
   {
     std::lock_guard lock(mutex_);
+    if (never_ran && !book_.Has(seen->uid)) return;
     book_.See(*seen);
     if (!unresolved_.try_emplace(seen->owner->Id(), Unresolved{*seen, pod}).second) return;
   }
@@ -201,6 +205,7 @@ void UsageWatch::EndInterval(const UsageAnswer& answer) {
       to_record_, to_record_.begin() +
                       static_cast<std::ptrdiff_t>(runs.empty() ? 0 : static_cast<std::size_t>(sweeps_) % runs.size()));
   std::ranges::stable_partition(to_record_, &JobRun::is_over);  // Their last word does not wait for the others' first.
+  TakeTurns(to_record_, [](const JobRun& run) { return run.job.key.ns; });
   std::set<std::string> known;
   for (const JobRun& run : runs) known.insert(run.job.Id());
   std::erase_if(workloads_, [&](const auto& workload) { return !known.contains(workload.first); });

@@ -113,7 +113,9 @@ void RunBook::Job::End(const Interval& interval) {
 }
 
 void RunBook::See(GpuPod pod) {
-  pod.owner = owners_.try_emplace(pod.owner->Id(), pod.owner).first->second;
+  const auto [owner, is_new_owner] = owners_.try_emplace(pod.owner->Id(), pod.owner);
+  if (is_new_owner) with_pods_.insert(RootOf(*owner->second).Id());
+  pod.owner = owner->second;
   const auto [at, is_new] = pods_.try_emplace(pod.uid, pod);
   if (is_new) return;
   if (at->second.ended && !pod.ended) {  // Old news.
@@ -137,6 +139,7 @@ const JobRef& RunBook::RootOf(const JobRef& owner) const {
 
 void RunBook::SetRoot(const std::string& owner_id, const JobRef& root) {
   roots_[owner_id] = root;
+  if (owners_.contains(owner_id)) with_pods_.insert(root.Id());
   const auto own = jobs_.find(owner_id);
   if (owner_id == root.Id() || own == jobs_.end()) return;
   Job& job = jobs_[root.Id()];
@@ -278,9 +281,7 @@ std::vector<RunBook::Running> RunBook::RunningPods(Time now, double reach) const
 }
 
 bool RunBook::Forget(const std::string& job_id) {
-  for (const auto& [uid, pod] : pods_) {
-    if (RootOf(*pod.owner).Id() == job_id) return false;
-  }
+  if (with_pods_.contains(job_id)) return false;
   jobs_.erase(job_id);
   return true;
 }
@@ -331,6 +332,8 @@ void RunBook::DropEnded(Time now) {
   }
   std::erase_if(roots_, [&](const auto& root) { return !owners.contains(root.first); });
   std::erase_if(owners_, [&](const auto& owner) { return !owners.contains(owner.first); });
+  with_pods_.clear();
+  for (const auto& [id, owner] : owners_) with_pods_.insert(RootOf(*owner).Id());
 }
 
 }  // namespace grus

@@ -85,7 +85,7 @@ class RunBook {
   using GpusOf = std::function<NodeGpus(const std::string& node)>;
   std::vector<JobRun> EndInterval(const UsageByPod& usage, kube::Time now, double window, double reach,
                                   const GpusOf& gpus_of);
-  // Of a run that is over. False: it has pods again.
+  // Of a run that is over. False: it has pods again. Fast beside many pods: of a flood each is a run.
   bool Forget(const std::string& job_id);
 
   // Those of the job that run.
@@ -135,6 +135,7 @@ class RunBook {
   std::unordered_map<std::string, std::shared_ptr<const JobRef>> owners_;  // By ID: pods share them.
   std::unordered_map<std::string, JobRef> roots_;  // By the owner's ID; of owners that have pods.
   std::map<std::string, Job> jobs_;                // By ID.
+  std::set<std::string> with_pods_;                // IDs of jobs that have pods.
   std::optional<kube::Time> interval_start_;
   struct Past {
     kube::ObjectKey pod;

@@ -41,3 +41,9 @@ start_manager() { # start_manager FLAG...: as the cluster's administrator; its l
 port() { # port metrics | health: of the manager whose log is $log.
   sed -nE "s/.*\"$1_port\":\"?([0-9]+).*/\1/p" "$log" | head -n 1
 }
+free_port() { # One that nobody listens on now.
+  local port
+  for port in $(shuf -i 20000-30000 -n 50); do
+    (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null || { echo "$port"; return; }
+  done
+}

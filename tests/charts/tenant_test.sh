@@ -3,7 +3,7 @@
 #
 # A hostile tenant: what somebody with Kubernetes' role edit in team-b can do to team-a through grus, on a real control
 # plane with grus-manager as the chart's account. The API server refuses an attempt, or takes it; after each group of them
-# team-a must be as it was, its secrets unknown, and served. Takes four minutes.
+# team-a must be as it was, its secrets unknown, and served. Takes five minutes.
 # Usage: tests/charts/tenant_test.sh [--flood]
 #   --flood   also 10,000 objects, and many changes a second: ten minutes more, not among the suites; needs curl
 # shellcheck disable=SC2016,SC2317 # Dollars of jq; check() calls the functions.
@@ -19,10 +19,16 @@ source tests/charts/account.sh
 source tests/charts/tenant.sh
 # shellcheck source=tests/charts/tenant_flood.sh
 source tests/charts/tenant_flood.sh
+# shellcheck source=tests/charts/tenant_usage.sh
+source tests/charts/tenant_usage.sh
 
+need "busybox" scripts/install-packages --real-node
+trap 'stop_usage; clean_up' EXIT
+start_usage
 start_cluster 8 grus-system team-a team-b
 need "helm install" "$helm" install grus "$chart" --namespace grus-system --timeout 60s \
-  --set replicas=0,crds.olderPodGroups=true
+  --set replicas=0,crds.olderPodGroups=true --values "$(usage_values)"
+need "other kinds, which the operator lists" more_kinds
 need "two queues, of 8 GPUs each" within 30 make_queues
 need "mallory has the role edit in team-b" kube -n team-b create rolebinding mallory --clusterrole=edit --user=mallory
 need "and may create jobs there" within 30 equals yes kube auth can-i create elastichorovodjobs -n team-b --as mallory
@@ -33,6 +39,7 @@ need "team-a has a job, a gang and a trial" make_team_a
 need "they run" within 60 team_a_runs
 need "and a job that waits for its queue" make_waiting_job
 need "all of it is quiet" within 60 is_quiet
+need "Prometheus knows what they use" serve_numbers
 kinds_to_read
 need "somebody of team-a reads the secret" test "$(secrets_for team-a)" -ge 6
 need "and mallory reads team-b" canary
@@ -433,6 +440,9 @@ wait "$changing" 2>/dev/null
 check "the jobs go" kube -n team-a delete ehj tried-beside-1 tried-beside-2 tried-beside-3
 check "and the wide ones" mallory delete pod/wide-waits pod/wide-runs ehj/wide --wait=false
 all_is_well width
+
+# --- what jobs use, with Alnair's annotations
+usage_attacks
 
 # --- a manager that starts, among all of it
 made_all <<'EOT'

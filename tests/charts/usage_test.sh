@@ -20,12 +20,6 @@ trap 'stop "$prometheus_pid"; stop "$exporter_pid"; clean_up' EXIT
 need "busybox" scripts/install-packages --real-node
 mkdir -p -- "$GRUS_STATE/exporter"
 : >"$GRUS_STATE/exporter/metrics"
-free_port() { # One that nobody listens on now.
-  local port
-  for port in $(shuf -i 20000-30000 -n 50); do
-    (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null || { echo "$port"; return; }
-  done
-}
 exporter=$(free_port)
 busybox httpd -f -p "127.0.0.1:$exporter" -h "$GRUS_STATE/exporter" &
 exporter_pid=$!
@@ -260,6 +254,10 @@ exported() { http "$(port metrics)" /metrics | tr -d '\r' | labelled; }
 check "alerts are tried with the manager's labels" equals "$(tried_with)" exported
 for metric in $(grep -oE 'grus_job_[a-z_]+' "$chart/files/alerts.yaml" | sort -u); do
   check "alerts look at $metric" finds "$metric{namespace=\"grus-system\", job=\"grus-metrics\"}"
+done
+check "and at the agent's problems, as they are tried" within 60 finds 'max by (node, reason) (grus_node_gpu_problems{node="node-0", reason="GpuSick"}) > 0'
+for metric in $(grep -oE 'grus_node_[a-z_]+' "$chart/files/alerts.yaml" | sort -u); do
+  check "alerts look at $metric" finds "$metric"
 done
 stop "$agent_pid"
 agent_pid=''

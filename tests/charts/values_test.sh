@@ -62,7 +62,9 @@ controllers={elastic},profiler.prometheus=http://p:9090,profiler.alnairAnnotatio
 profiler.ownerKinds={rayclusters}|at '/profiler/ownerKinds/0': got string, want object
 profiler.ownerKinds[0].resource=rayclusters|at '/profiler/ownerKinds/0': missing property 'apiGroup'
 profiler.ownerKinds[0].apiGroup=ray.io,profiler.ownerKinds[0].resource=RayCluster|at '/profiler/ownerKinds/0/resource'
-profiler.ownerKinds[0].apiGroup=,profiler.ownerKinds[0].resource=secrets|at '/profiler/ownerKinds/0'
+profiler.ownerKinds[0].apiGroup=,profiler.ownerKinds[0].resource=secrets|at '/profiler/ownerKinds/0/resource'
+profiler.ownerKinds[0].apiGroup=,profiler.ownerKinds[0].resource=nodes|at '/profiler/ownerKinds/0/resource'
+profiler.ownerKinds[0].apiGroup=rbac.authorization.k8s.io,profiler.ownerKinds[0].resource=clusterroles|at '/profiler/ownerKinds/0'
 metrics.secure=yes|at '/metrics/secure'
 metrics.certSecret=tls|metrics.certSecret needs metrics.enabled and metrics.secure
 metrics.enabled=false,metrics.serviceMonitor.enabled=true|metrics.serviceMonitor.enabled needs metrics.enabled

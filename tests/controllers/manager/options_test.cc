@@ -76,6 +76,8 @@ TEST(Options, AWrongValueNamesTheOptionTheValueAndWhatIsAllowed) {
       {{"--owner-kinds", "rayclusters."}, "--owner-kinds \"rayclusters.\": expected RESOURCE.GROUP"},
       {{"--owner-kinds", ".ray.io"}, "--owner-kinds \".ray.io\": expected RESOURCE.GROUP"},
       {{"--owner-kinds", "secrets"}, "--owner-kinds \"secrets\": expected kinds that control pods"},
+      {{"--owner-kinds", "nodes"}, "--owner-kinds \"nodes\": expected kinds that control pods"},
+      {{"--owner-kinds", "clusterroles.rbac.authorization.k8s.io"}, "expected kinds that control pods"},
       {{"--alnair-annotations"}, "--alnair-annotations \"true\": expected --usage-prometheus beside it"},
       {{"--alnair-annotations", "--usage-prometheus=http://p:9090", "--controllers=elastic"},
        "--alnair-annotations \"true\": expected profiler in --controllers"},

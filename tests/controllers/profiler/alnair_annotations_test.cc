@@ -274,6 +274,32 @@ TEST_F(AlnairAnnotationsTest, AreAtMostFiveASecondAndTenWithTheWritesOfRuns) {
   EXPECT_EQ(annotations[2], 12);
 }
 
+TEST_F(AlnairAnnotationsTest, NamespacesTakeTurnsHoweverMuchIsNewInOneOfThem) {
+  StartLongAgo();
+  AddPod("train-0", "", "", "", 1);
+  Cores("train-0", 1);
+  Sweep();
+  const auto before = On("pods", "train-0");
+  ASSERT_EQ(before.size(), 2U);
+  namespace_ = "team-b";
+  Create("namespaces", Named("v1", "Namespace", "team-b"));
+  RunBook book;
+  UsageAnswer answer;
+  for (std::size_t i = 0; i < AlnairAnnotations::kMostDue + 10; ++i) {
+    const kube::ObjectKey pod{"team-b", "p" + std::to_string(i)};
+    AddPod(pod.name, "", "", "", 1);
+    ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
+    book.See(*GpuPodOf(*pods_.Get<kube::Pod>(pod), nullptr, {}));
+    answer.usage[pod].cpu_cores = 1;
+  }
+  book.See(*GpuPodOf(*pods_.Get<kube::Pod>({"team-a", "train-0"}), nullptr, {}));
+  answer.usage[{"team-a", "train-0"}].cpu_cores = 1.2;
+  AlnairAnnotations annotations(tapped_, pods_, source_, clock_, log_);
+  annotations.Take(book.RunningPods({clock_.WallNow()}, 120), answer);
+  EXPECT_EQ(annotations.WriteSome(2, {}), 2);
+  EXPECT_NE(On("pods", "train-0"), before);
+}
+
 class ElsewhereTest : public AlnairAnnotationsTest {
  protected:
   ElsewhereTest()

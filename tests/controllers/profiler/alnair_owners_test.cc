@@ -177,6 +177,19 @@ TEST_F(AlnairOwnersTest, TextsOfAnOwnerAreBoundedInBytes) {
   EXPECT_FALSE(On(kJobs, "train").contains("ai.centaurus.io/train-100"));
 }
 
+TEST_F(AlnairOwnersTest, NoMoreOfAnOwnerIsReadThanGrusWrites) {
+  const std::string uid = MakeJob("train");
+  Edit(kJobs, {"team-a", "train"}, [&](Json& job) {
+    Json& notes = job["metadata"]["annotations"] = Json::MakeObject({{api::kAlnairOfAnnotation, uid}});  // As a liar.
+    for (int i = 0; i < 300; ++i) notes["ai.centaurus.io/gone-" + std::to_string(i)] = "{'cpu_util': 1.0}";
+  });
+  StartLongAgo();
+  WriteSome(0, 1, uid);
+  const auto after = On(kJobs, "train");
+  EXPECT_TRUE(after.contains("ai.centaurus.io/train-0"));
+  EXPECT_EQ(after.size(), 300U + 1) << "of those that were read one made room; the others are not grus'";
+}
+
 TEST_F(AlnairOwnersTest, WhatIsRefusedOrRemovedOnItsWayIsNotTriedEachMinuteAndTakesNoRoom) {
   const std::string uid = MakeJob("train");
   StartLongAgo();

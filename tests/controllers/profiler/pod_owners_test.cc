@@ -82,5 +82,20 @@ TEST_F(PodOwnersTest, ThatOwnEachOtherAreAskedForAFewTimes) {
   EXPECT_EQ(tap_.Count("GET", "/apis/apps/v1/namespaces/team-a/replicasets/"), 4);
 }
 
+TEST_F(PodOwnersTest, WhatCannotBeReadHasNothingAboveItAndIsNotAskedForAgainAndAgain) {
+  std::string deep = "1";
+  for (int level = 0; level < 1000; ++level) deep = R"({"a":)" + deep + "}";
+  kube::testing::FakeTransport server(clock_);
+  server.Handle("GET", "/", [&](const kube::HttpRequest&, const std::stop_token&) -> kube::Result<kube::HttpResponse> {
+    return kube::HttpResponse{200, {}, R"({"metadata":{"uid":"u"},"spec":)" + deep + "}"};
+  });
+  kube::Client client(server, nullptr, clock_);
+  const JobRef ref{"RayCluster", {"team-a", "a"}, "u"};
+  const OwnerKind kinds[] = {{"ray.io", "rayclusters"}};
+  const auto root = RootOf(client, {ref, "ray.io", "v1"}, kinds, {});
+  ASSERT_TRUE(root) << root.error().message();
+  EXPECT_EQ(*root, ref);
+}
+
 }  // namespace
 }  // namespace grus

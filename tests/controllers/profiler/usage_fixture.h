@@ -104,7 +104,7 @@ class UsageFixture : public ReconcilerFixture {
 
   void AddPod(const std::string& name, const std::string& owner_kind, const std::string& owner,
               const std::string& owner_uid, int gpus = 2) {
-    kube::Json pod = Named("v1", "Pod", name, "team-a");
+    kube::Json pod = Named("v1", "Pod", name, namespace_.c_str());
     if (!owner.empty()) {
       pod["metadata"]["ownerReferences"] =
           *kube::ParseJson(R"([{"apiVersion":")" + api_version_ + R"(","kind":")" + owner_kind + R"(","name":")" +
@@ -115,10 +115,10 @@ class UsageFixture : public ReconcilerFixture {
         R"({"requests":{"nvidia.com/gpu":")" +
         std::to_string(gpus) + R"("},"limits":{"nvidia.com/gpu":")" + std::to_string(gpus) + R"("}}}]})");
     Create("pods", std::move(pod));
-    SetPhase(name, "Running");
+    SetPhase(name, first_phase_);
   }
   void SetPhase(const std::string& pod, const std::string& phase) {
-    SetStatus("pods", {"team-a", pod},
+    SetStatus("pods", {namespace_, pod},
               R"({"phase":")" + phase + R"(","startTime":")" + kube::ToText(kube::Time{clock_.WallNow()}) + R"("})");
   }
 
@@ -130,7 +130,7 @@ class UsageFixture : public ReconcilerFixture {
   // Finds out whose pods there are, as the queue would.
   void Resolve(const std::string& owner_uid) {
     ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
-    const auto resolved = watch_.Reconcile({"team-a", "team-a/" + owner_uid}, {});
+    const auto resolved = watch_.Reconcile({namespace_, namespace_ + "/" + owner_uid}, {});
     ASSERT_TRUE(resolved) << resolved.error().message();
   }
   // One sweep, a minute after the last one, and all its writes.
@@ -157,10 +157,11 @@ class UsageFixture : public ReconcilerFixture {
     return runs;
   }
 
-  std::map<std::string, int> utilization_;       // Percent, by pod.
-  std::map<std::string, std::string> rows_;      // Of the queries with a part, as URLs have it.
-  std::string api_version_ = "kubeflow.org/v1";  // Of the owners of new pods.
-  std::chrono::nanoseconds slowness_{0};         // Of each answer.
+  std::map<std::string, int> utilization_;                      // Percent, by pod.
+  std::map<std::string, std::string> rows_;                     // Of the queries with a part, as URLs have it.
+  std::string api_version_ = "kubeflow.org/v1";                 // Of the owners of new pods.
+  std::string namespace_ = "team-a", first_phase_ = "Running";  // Of new pods.
+  std::chrono::nanoseconds slowness_{0};                        // Of each answer.
   bool is_down_ = false, is_range_empty_ = false;
   int queries_ = 0, looks_ = 0;
   kube::testing::FakeTransport network_{clock_};

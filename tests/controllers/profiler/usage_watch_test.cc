@@ -525,5 +525,45 @@ TEST_F(UsageWatchTest, RunsThatEndedAreWrittenFirst) {
   EXPECT_EQ(std::ranges::count_if(Runs(), [](const api::WorkloadRun& run) { return run.end.has_value(); }), 2);
 }
 
+TEST_F(UsageWatchTest, RunsOfANamespaceDoNotWaitForThatManyOfAnother) {
+  Start();
+  namespace_ = "team-b";
+  Create("namespaces", Named("v1", "Namespace", "team-b"));
+  AddTwelveJobs();
+  for (int i = 0; i < 12; ++i) SetPhase("p" + std::to_string(i), "Succeeded");
+  namespace_ = "team-a";
+  AddPod("train-0", "PyTorchJob", "train", "u1");
+  Resolve("u1");
+  std::string& rows = rows_["container_memory_working_set_bytes"];
+  for (int i = 0; i < 12; ++i) {
+    rows += R"({"metric":{"namespace":"team-b","pod":"p)" + std::to_string(i) + R"("},"value":[1,"1000"]},)";
+  }
+  rows += R"({"metric":{"namespace":"team-a","pod":"train-0"},"value":[1,"1000"]})";
+  clock_.Advance(60s);
+  ASSERT_TRUE(watch_.Reconcile(UsageWatch::Sweep(), {}));
+  ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
+  EXPECT_EQ(Runs().size(), 5U);
+  EXPECT_EQ(std::ranges::count(Runs(), "PyTorchJob/team-a/train", &api::WorkloadRun::job), 1);
+}
+
+TEST_F(UsageWatchTest, APodThatAKubeletRefusedIsNoRunAndCostsNoRequest) {
+  Start();
+  first_phase_ = "Failed";
+  AddPod("refused", "PyTorchJob", "train", "u1");
+  Resolve("u1");
+  EXPECT_EQ(tap_.Count("GET"), 0);
+  utilization_ = {{"refused", 50}};
+  Sweep();
+  EXPECT_TRUE(Runs().empty());
+  first_phase_ = "Running";
+  AddPod("train-0", "PyTorchJob", "train", "u1");
+  Resolve("u1");
+  SetPhase("train-0", "Failed");
+  utilization_ = {{"train-0", 50}};
+  Sweep();
+  ASSERT_EQ(Runs().size(), 1U) << "one that ran";
+  EXPECT_TRUE(Runs()[0].end);
+}
+
 }  // namespace
 }  // namespace grus

@@ -423,5 +423,33 @@ TEST_F(RunBookTest, NumbersByNameAreOfAPodThatNoOtherSharedItsNameWith) {
   EXPECT_FALSE(book_.Has("pod-a-0-0"));
 }
 
+// While each run was looked for among all pods, a flood of short pods kept the manager busy for minutes.
+TEST_F(RunBookTest, ForgetsAFloodOfRunsAsFastBesideManyPodsAsBesideFew) {
+  constexpr int kMany = 20'000;
+  for (int i = 0; i < kMany; ++i) {
+    const std::string name = std::to_string(i);
+    book_.See(Pod("stays-" + name, "train", 0));
+    book_.See(Ended(Pod("short-" + name, "short-" + name, 0), 1));
+  }
+  End(60, {});
+  ASSERT_EQ(book_.job_count(), kMany + 1U);
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < kMany; ++i) EXPECT_TRUE(book_.Forget("team-a/uid-short-" + std::to_string(i)));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, seconds(2));
+  EXPECT_FALSE(book_.Forget("team-a/uid-train"));
+  EXPECT_EQ(book_.job_count(), 1U);
+}
+
+TEST_F(RunBookTest, ARunWhoseOwnerTurnsOutToHavePodsIsNotForgotten) {
+  book_.See(Ended(Pod("a-0", "a", 0), 30));
+  End(60, {});
+  book_.See(Pod("b-0", "b", 70));
+  book_.SetRoot("team-a/uid-b", Job("a"));
+  EXPECT_FALSE(book_.Forget("team-a/uid-a"));
+  book_.See(Pod("b-1", "b", 80));
+  End(120, {});
+  EXPECT_FALSE(book_.Forget("team-a/uid-a"));
+}
+
 }  // namespace
 }  // namespace grus
