@@ -5,7 +5,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -c
 
-.PHONY: help setup build test demo demo-trial bench campaign image e2e-horovod cluster-up cluster-down asan tsan fuzz lint format clean
+.PHONY: help setup build test demo demo-trial demo-share bench campaign image e2e-horovod cluster-up cluster-down asan tsan fuzz lint format clean
 
 help:  ## List the targets
 	@awk -F ':.*## +' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,6 +26,11 @@ demo: setup  ## Train, lose a node, shrink and grow again, on a local cluster
 demo-trial: setup  ## Measure how many GPUs two trainings are worth, on a local cluster
 	scripts/build release grus-manager kubectl-grus
 	scripts/demo-trial
+
+demo-share: setup  ## Three pods share one GPU, on a real kubelet; needs root
+	scripts/install-packages --real-node
+	scripts/build release grus-node-agent fake-nvml
+	scripts/demo-share
 
 bench: build  ## Run the benchmarks and compare them with the recorded baselines
 	scripts/bench --mpi-operator | scripts/bench-moved bench/baseline/job_storm.txt

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # What grus-node-agent may write, with the chart's account on a real control plane: labels and annotations of its own node
-# and events about it, and nothing else. Then grus-node-agent itself, with the fake driver. Takes a minute.
+# and events about it, and nothing else. Then grus-node-agent itself, with the fake driver. Takes a minute and a half.
 # shellcheck disable=SC2317 # check() calls the functions.
 set -uo pipefail
 cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/../.." || exit
@@ -114,6 +114,51 @@ check "nothing was forbidden to it" fails grep -i -e forbidden -e 'may not' "$GR
 ((failed == 0)) || tail -n 5 "$GRUS_STATE/agent.log" | sed 's/^/      log: /'
 kill "$agent_pid" && wait "$agent_pid"
 check "it ends well" equals 0 echo $?
+
+# --- parts of GPUs: what it and others may write of pods
+for pod in here there; do
+  node=node-0
+  [[ $pod == here ]] || node=node-1
+  need "a pod on $node" kube create -f - <<EOT
+{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "$pod", "annotations": {"mine": "yes"}},
+ "spec": {"nodeName": "$node", "containers": [{"name": "main", "image": "localhost/x:1"}]}}
+EOT
+done
+noted() { kube --kubeconfig "$1" patch pod "$2" --type merge -p "$3" "${@:4}"; }   # noted KUBECONFIG POD PATCH [FLAG...]
+its_notes='"sharing.ai.centauruscloud.io/gpus": "x", "sharing.ai.centauruscloud.io/enforcement": "None", "ai.centaurus.io/alnair-gpu-id": "x", "ai.centaurus.io/alnair-id": "x"'
+check "unless asked for, it has no right on pods" prints 'cannot patch resource "pods"' noted "$own" here "$(annotations "$its_notes")"
+check "helm upgrade, with parts of GPUs" "$helm" upgrade grus "$chart" --namespace grus-system --timeout 60s \
+  --set replicas=0,nodeAgent.enabled=true,nodeAgent.sharing.enabled=true
+need "the pod of the agent is a new one" within 60 prints '^grus-node-agent-' agent_on node-0
+need "the policies come into force" within 30 prints 'may change only its own annotations of the pod' noted "$own" here "$(annotations '"a": "b"')"
+need "also that for others" within 30 prints 'only grus writes them' noted "$KUBECONFIG" here "$(annotations "$its_notes")"
+for which in pods notes; do
+  check "the API server understands all of $which" equals '{}' \
+    kube get validatingadmissionpolicy "$policy-$which" -o 'jsonpath={.status.typeChecking}'
+done
+check "it says which GPU a pod of its node has" noted "$own" here "$(annotations "$its_notes")"
+check "and takes it back" noted "$own" here "$(annotations "$(none_of "$its_notes")")"
+while IFS='#' read -r what pod patch reason; do
+  check "refused: $what" prints "denied request: grus-node-agent may change $reason" noted "$own" "$pod" "$patch"
+done <<EOT
+a pod of another node#there#$(annotations "$its_notes")#only pods of the node
+another annotation of a pod#here#$(annotations '"team": "a"')#only its own annotations of the pod
+the GPU that the manager plans#here#$(annotations '"sharing.ai.centauruscloud.io/planned-gpu": "x"')#only its own annotations of the pod
+an annotation of a pod taken away#here#$(annotations '"mine": null')#only its own annotations of the pod
+a label of a pod#here#$(labels '"team": "a"')#nothing but annotations of the pod
+a finalizer of a pod#here#{"metadata": {"finalizers": ["example.com/wait"]}}#nothing but annotations of the pod
+an image#here#{"spec": {"containers": [{"name": "main", "image": "localhost/y:1"}]}}#nothing but annotations of the pod
+EOT
+check "refused: a token that names no node, for a pod" prints 'the token names none' noted "$stray" here "$(annotations "$its_notes")"
+check "refused: a user who says which GPU it has" prints 'only grus writes them' kube create -f - <<'EOT'
+{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "liar", "annotations": {"sharing.ai.centauruscloud.io/planned-gpu": "GPU-a"}},
+ "spec": {"containers": [{"name": "main", "image": "localhost/x:1"}]}}
+EOT
+need "what the agent wrote" noted "$own" here "$(annotations "$its_notes")"
+check "refused: a user who changes it" prints 'only grus writes them' noted "$KUBECONFIG" here "$(annotations '"sharing.ai.centauruscloud.io/gpus": "y"')"
+check "refused: a user who removes it" prints 'only grus writes them' noted "$KUBECONFIG" here "$(annotations '"sharing.ai.centauruscloud.io/gpus": null')"
+check "others may change all else" noted "$KUBECONFIG" here "$(annotations '"mine": "still"')"
+check "and delete the pod" kube delete pod here --grace-period=0 --force
 
 # --- with the role of an older chart
 need "the role of an older chart" kube patch clusterrole grus-system:grus:node-agent --type json -p \

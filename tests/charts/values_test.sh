@@ -76,6 +76,10 @@ dashboards.folder=x|at '/dashboards': additional properties 'folder' not allowed
 metrics.enabled=false,dashboards.enabled=true|dashboards.enabled needs metrics.enabled
 nodeAgent.enabled=yes|at '/nodeAgent/enabled': got string, want boolean
 nodeAgent.alnairAnnotations=yes|at '/nodeAgent/alnairAnnotations': got string, want boolean
+nodeAgent.sharing=true|at '/nodeAgent/sharing': got boolean, want object
+nodeAgent.sharing.reserveMiB=-1|at '/nodeAgent/sharing/reserveMiB'
+nodeAgent.sharing.kubeletFolder=kubelet|at '/nodeAgent/sharing/kubeletFolder'
+nodeAgent.sharing.mode=milli|at '/nodeAgent/sharing': additional properties 'mode' not allowed
 nodeAgent.driver=535|at '/nodeAgent': additional properties 'driver' not allowed
 nodeAgent.runtimeClassName=NVIDIA|at '/nodeAgent/runtimeClassName'
 networkPolicy.enabled=on|at '/networkPolicy/enabled': got string, want boolean
@@ -134,6 +138,15 @@ check "where the API server has no such policies it gets no right to write" equa
 check "not even to read nodes" fails prints 'resources: \[nodes' agent --kube-version 1.29.9
 check "annotations of the original by their switch" prints '^ *- --alnair-annotations$' agent --set nodeAgent.alnairAnnotations=true
 check "and only by it" fails prints alnair agent
+sharing() { agent --set nodeAgent.sharing.enabled=true "$@"; }
+check "parts of GPUs by their switch" prints '^ *- --share-gpus$' sharing
+check "and only by it" fails prints -e 'share|device-plugins|runAsUser: 0|verbs: .patch.' agent --kube-version 1.29.9
+check "it is root then, as the kubelet's sockets are" prints '^ *runAsUser: 0$' sharing
+check "with the kubelet's folder where it is" prints 'path: /data/kubelet/device-plugins,' sharing --set nodeAgent.sharing.kubeletFolder=/data/kubelet
+check "and three policies, one of which is for all who write pods" equals '3 1' eval \
+  "sharing | awk '/^kind: ValidatingAdmissionPolicy\$/ {policies++} /name: not-of-grus/ {all++} END {print policies, all}'"
+check "none of it where the API server has no such policies" fails prints -e '--share-gpus|device-plugins|runAsUser: 0' \
+  sharing --kube-version 1.29.9
 check "a PodMonitor for it" prints '^kind: PodMonitor' agent --set nodeAgent.podMonitor.enabled=true
 check "and a NetworkPolicy" prints '^kind: NetworkPolicy' agent --set networkPolicy.enabled=true
 names() { agent "$@" | sed -n 's/^ *app.kubernetes.io\/name: //p' | sort | uniq -c | sed 's/^ *//'; }

@@ -67,7 +67,7 @@ spec:
       expression: >-
         ["nvidia.com/gpu.product", "nvidia.com/gpu.count", "nvidia.com/gpu.memory", "nvidia.com/cuda.driver-version.full"]
     - name: itsAnnotations
-      expression: '"^(ai\\.centauruscloud\\.io/gpu-labels|ai\\.centaurus\\.io/gpu-(static|[0-9]+))$"'
+      expression: '"^(ai\\.centauruscloud\\.io/gpu-labels|sharing\\.ai\\.centauruscloud\\.io/inventory|ai\\.centaurus\\.io/(gpu-(static|[0-9]+)|physical-gpu-(count|uuids)|vitual-gpu-count))$"'
   validations:
     - expression: request.operation == "UPDATE" && request.?subResource.orValue("") == "" && variables.node == [request.name]
       reason: Forbidden

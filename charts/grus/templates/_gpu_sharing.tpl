@@ -1,0 +1,122 @@
+{{- /* SPDX-License-Identifier: Apache-2.0 */ -}}
+
+{{- /* Whether the agent gives parts of GPUs to pods: "true" or nothing. */ -}}
+{{- define "grus.sharesGpus" -}}
+{{- if and .Values.nodeAgent.enabled .Values.nodeAgent.sharing.enabled (semverCompare ">=1.30.0-0" .Capabilities.KubeVersion.Version) -}}
+true
+{{- end -}}
+{{- end }}
+
+{{- /* Who may write which pod has which GPU: the agent for the pods of its own node, and nothing else of them; the manager,
+which plans; nobody else. Of the root and of the agent's name. */ -}}
+{{- define "grus.sharingPolicies" -}}
+{{- $agent := printf "system:serviceaccount:%s:%s" .root.Release.Namespace .name }}
+{{- $manager := printf "system:serviceaccount:%s:%s" .root.Release.Namespace (include "grus.serviceAccountName" .root) }}
+{{- $pods := printf "%s.%s-pods" .root.Release.Namespace .name }}
+{{- $notes := printf "%s.%s-notes" .root.Release.Namespace .name }}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata:
+  name: {{ $pods }}
+  labels:
+    {{- include "grus.agentLabels" .root | nindent 4 }}
+spec:
+  failurePolicy: Fail
+  matchConstraints:
+    resourceRules:
+      - apiGroups: [""]
+        apiVersions: [v1]
+        resources: [pods, pods/*]
+        operations: [CREATE, UPDATE, DELETE, CONNECT]
+  matchConditions:
+    - name: the-agent
+      expression: request.userInfo.username == "{{ $agent }}"
+  variables:
+    - name: node
+      expression: request.userInfo.?extra[?"authentication.kubernetes.io/node-name"].orValue([])
+    - name: annotations
+      expression: object.metadata.?annotations.orValue({})
+    - name: annotationsBefore
+      expression: oldObject.metadata.?annotations.orValue({})
+    - name: itsAnnotations
+      expression: '"^(sharing\\.ai\\.centauruscloud\\.io/(gpus|enforcement)|ai\\.centaurus\\.io/alnair-(gpu-)?id)$"'
+  validations:
+    - expression: >-
+        request.operation == "UPDATE" && request.?subResource.orValue("") == ""
+        && variables.node == [oldObject.spec.?nodeName.orValue("")]
+      reason: Forbidden
+      messageExpression: >-
+        "grus-node-agent may change only pods of the node that its token names, and nothing below them: the token names "
+        + (variables.node.size() == 1 ? variables.node[0] : "none")
+    - expression: >-
+        variables.annotations.all(key, key.matches(variables.itsAnnotations) ||
+        (key in variables.annotationsBefore && variables.annotationsBefore[key] == variables.annotations[key]))
+        && variables.annotationsBefore.all(key, key.matches(variables.itsAnnotations) || key in variables.annotations)
+      reason: Forbidden
+      message: grus-node-agent may change only its own annotations of the pod
+    - expression: >-
+        object.spec == oldObject.spec && object.status == oldObject.status
+        && object.metadata.?labels == oldObject.metadata.?labels
+        && object.metadata.?finalizers == oldObject.metadata.?finalizers
+        && object.metadata.?ownerReferences == oldObject.metadata.?ownerReferences
+      reason: Forbidden
+      message: grus-node-agent may change nothing but annotations of the pod
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata:
+  name: {{ $pods }}
+  labels:
+    {{- include "grus.agentLabels" .root | nindent 4 }}
+spec:
+  policyName: {{ $pods }}
+  validationActions: [Deny]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata:
+  name: {{ $notes }}
+  labels:
+    {{- include "grus.agentLabels" .root | nindent 4 }}
+spec:
+  failurePolicy: Fail
+  matchConstraints:
+    resourceRules:
+      - apiGroups: [""]
+        apiVersions: [v1]
+        resources: [pods]
+        operations: [CREATE, UPDATE]
+  matchConditions:
+    - name: not-of-grus
+      expression: '!(request.userInfo.username in ["{{ $agent }}", "{{ $manager }}"])'
+    - name: with-its-annotations
+      expression: >-
+        object.metadata.?annotations.orValue({}).exists(key, key.startsWith("sharing.ai.centauruscloud.io/")) ||
+        (request.operation == "UPDATE" &&
+        oldObject.metadata.?annotations.orValue({}).exists(key, key.startsWith("sharing.ai.centauruscloud.io/")))
+  variables:
+    - name: before
+      expression: 'request.operation == "UPDATE" ? oldObject.metadata.?annotations.orValue({}) : {}'
+    - name: after
+      expression: object.metadata.?annotations.orValue({})
+  validations:
+    - expression: >-
+        variables.after.all(key, !key.startsWith("sharing.ai.centauruscloud.io/") ||
+        (key in variables.before && variables.before[key] == variables.after[key]))
+        && variables.before.all(key, !key.startsWith("sharing.ai.centauruscloud.io/") || key in variables.after)
+      reason: Forbidden
+      message: >-
+        the annotations sharing.ai.centauruscloud.io/... say which GPU a pod has; only grus writes them. Leave them out of
+        the pod or its template
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata:
+  name: {{ $notes }}
+  labels:
+    {{- include "grus.agentLabels" .root | nindent 4 }}
+spec:
+  policyName: {{ $notes }}
+  validationActions: [Deny]
+{{- end }}
