@@ -5,6 +5,7 @@
 
 #include "controllers/cluster/owners.h"
 #include "controllers/policy/cluster_objects.h"
+#include "controllers/policy/gpu_parts.h"
 #include "controllers/policy/placement.h"
 #include "controllers/policy/reservation_keeper.h"
 #include "controllers/policy/waited.h"
@@ -30,10 +31,19 @@ std::string_view HeldNode(const kube::Pod* pod) {
   return waits ? pod->status.nominated_node_name.view() : std::string_view();
 }
 
-// Requests change when a pod is resized in place.
+// Requests change when a pod is resized in place; of which GPU its part is may be told late.
 bool AskForTheSame(const kube::Pod& a, const kube::Pod& b) {
+  const auto is_same = [&](const char* annotation) {
+    return a.metadata.Annotation(annotation) == b.metadata.Annotation(annotation);
+  };
   return a.spec.containers == b.spec.containers && a.spec.init_containers == b.spec.init_containers &&
-         a.spec.resources == b.spec.resources;
+         a.spec.resources == b.spec.resources && is_same(kHeldGpusAnnotation) && is_same(kPlannedGpuAnnotation);
+}
+
+// With the GPU of which it has a part, if that is known.
+Resources HoldingOf(const kube::Pod& pod, const PodDevices* devices) {
+  Resources request = RequestOf(pod, devices);
+  return AsksForGpuParts(request) ? OnGpu(std::move(request), GpuOf(pod)) : request;
 }
 
 // The scheduler may bind it now.
@@ -108,6 +118,7 @@ void ClusterAccount::OnNode(const kube::Change& change) {
   const auto* after = static_cast<const kube::Node*>(change.after.get());
   if (before && after && before->spec == after->spec && before->status.allocatable == after->status.allocatable &&
       before->metadata.labels == after->metadata.labels &&
+      before->metadata.Annotation(kGpuInventoryAnnotation) == after->metadata.Annotation(kGpuInventoryAnnotation) &&
       before->metadata.is_being_deleted() == after->metadata.is_being_deleted()) {
     return;  // A heartbeat.
   }
@@ -193,7 +204,7 @@ void ClusterAccount::OnPod(const kube::Change& change, bool is_first_list) {
         ledger_.Release(std::string(before->metadata.uid));
         KeepForLauncherLocked(*before, after);
       }
-      if (!holds.empty()) BindLocked(*after, holds, RequestOf(*after, devices_));
+      if (!holds.empty()) BindLocked(*after, holds, HoldingOf(*after, devices_));
     }
     if (after && after->metadata.is_being_deleted()) ledger_.NoteEnding(std::string(after->metadata.uid));
   });
@@ -214,7 +225,7 @@ void ClusterAccount::CatchUpWith(const std::vector<std::shared_ptr<const kube::P
       // What the cache still has is released by an event that is yet to come; anything else would never be.
       const auto now = pods_.Get<kube::Pod>(pod->metadata.Key());
       if (!now || now->metadata.uid != pod->metadata.uid || HeldNode(now.get()).empty()) continue;
-      BindLocked(*now, HeldNode(now.get()), RequestOf(*now, devices_));
+      BindLocked(*now, HeldNode(now.get()), HoldingOf(*now, devices_));
       effects.has_used = true;
     }
   });
@@ -225,8 +236,8 @@ void ClusterAccount::RecountLocked(const kube::Pod& pod, Effects& effects) {
   const std::string_view node = HeldNode(&pod);
   // A pod that is not accounted for yet will be, with what is known now.
   if (const Resources* held = ledger_.RequestOf(uid); held && !node.empty()) {
-    const Resources request = RequestOf(pod, devices_);
-    if (!(request == *held)) BindLocked(pod, node, request);
+    const Resources request = HoldingOf(pod, devices_);
+    if (!(WithoutGpu(request) == WithoutGpu(*held))) BindLocked(pod, node, request);
   }
   const kube::TimePoint now = clock_.Now();
   const ShapePtr need = NeedOfLocked(pod), waiting = competition_.NeedOf(uid);
@@ -273,7 +284,8 @@ int ClusterAccount::MostDevicesOnANode() const {
     const LedgerNode* node = ledger_.NodeAt(id);
     if (node == nullptr) continue;
     const Resources& has = node->state.allocatable;
-    most = std::max(most, has.Extended(has.Accelerator()));
+    const std::string_view device = has.Accelerator();
+    if (!IsGpuPart(device)) most = std::max(most, has.Extended(device));
   }
   return static_cast<int>(std::min<std::int64_t>(most, 1024));
 }
@@ -321,7 +333,7 @@ std::vector<Place> ClusterAccount::PlacesOf(const std::string& gang) const {
 
 void ClusterAccount::AddPlace(const std::string& gang, const Place& place) {
   std::lock_guard lock(mutex_);
-  ledger_.AddPlace(gang, place.node, place.shape);
+  ledger_.AddPlace(gang, place.node, place.shape, place.gpu);
 }
 
 void ClusterAccount::SetPlaces(const std::string& gang, const std::vector<Place>& places) {
@@ -331,7 +343,7 @@ void ClusterAccount::SetPlaces(const std::string& gang, const std::vector<Place>
     // A pass only drops places; binds may have ended others meanwhile.
     if (ledger_.PlacesOf(gang).size() <= places.size()) return;
     ledger_.DropPlaces(gang);
-    for (const Place& place : places) ledger_.AddPlace(gang, place.node, place.shape);
+    for (const Place& place : places) ledger_.AddPlace(gang, place.node, place.shape, place.gpu);
     effects.has_freed = true;
   });
 }
@@ -342,7 +354,8 @@ void ClusterAccount::DropPlacesThatNoLongerFit(const std::string& gang) {
     ledger_.DropPlaces(gang);
     for (const Place& place : places) {
       const LedgerNode* node = ledger_.FindNode(place.node);
-      if (node && node->CanHold(*place.shape, node->used)) ledger_.AddPlace(gang, place.node, place.shape);
+      if (!node || !node->CanHold(*place.shape, node->used)) continue;
+      ledger_.AddPlace(gang, place.node, place.shape, place.gpu);
     }
     const std::size_t left = ledger_.PlacesOf(gang).size();
     if (left == 0) placed_.erase(gang);

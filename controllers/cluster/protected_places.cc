@@ -82,7 +82,7 @@ Safety ClusterAccount::Check(const std::string& gang, const std::vector<Place>& 
     if (node == nullptr) return Safety::kTaken;
     // Places are part of `used`: if one no longer fits beside the rest, somebody else took its room.
     Resources others = node->used;
-    others -= place.shape->request;
+    others -= place.Request();
     if (!node->CanHold(*place.shape, others)) return Safety::kTaken;
   }
   const bool is_at_one = competition_.MayTakeOneOf(places, gang, priority, since, clock_.Now());

@@ -8,6 +8,7 @@
 #include "controllers/elastic/scripts.h"
 #include "controllers/frame/kstatus.h"
 #include "controllers/frame/retry_times.h"
+#include "controllers/policy/gpu_parts.h"
 #include "controllers/policy/worker_devices.h"
 #include "controllers/policy/yield_words.h"
 
@@ -29,6 +30,7 @@ std::string Gpus(const View& view, int workers) {
   const WorkerDevices devices = DevicesOf(view.job->spec.workers);
   const int count = workers * devices.count;
   if (count <= 0) return {};
+  if (IsGpuPart(devices.resource)) return " (" + std::to_string(workers * devices.milli) + " thousandths of GPUs)";
   const bool are_gpus = devices.resource == kGpuResource;
   return " (" + (are_gpus ? Count(count, "GPU") : std::to_string(count) + " " + devices.resource) + ")";
 }

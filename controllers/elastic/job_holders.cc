@@ -51,7 +51,7 @@ void JobHolders::Put(const View& view, std::string_view class_name, const ShapeP
   holder.priority = PriorityOf(priority_classes_, class_name).value_or(0);
   holder.comes_back = !has_ended;
   holder.workers = std::max(0, view.granted() - view.gated_by_others());
-  holder.worker_milli = DevicesOf(job.spec.workers).count * kOneGpu;
+  holder.worker_milli = DevicesOf(job.spec.workers).milli;
   holder.min_workers = sizes.NeededToRun();
   const bool grows = !has_ended && !job.spec.run_policy.suspend && job.spec.elastic.scale_up && view.has_workers();
   holder.wanted_workers = grows ? Admitted(view, sizes).wanted : 0;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "controllers/policy/gpu_parts.h"
 #include "controllers/policy/json_default.h"
 
 namespace grus {
@@ -28,6 +29,7 @@ bool HasItem(const Json* list, std::string_view key, const Json& value) {
 void AskForDevices(Json& container, const WorkerDevices& devices) {
   Json& resources = container["resources"];
   if (!resources.is_null() && !resources.is_object()) return;
+  if (IsGpuPart(devices.resource)) return;
   for (const char* list : {"limits", "requests"}) {
     Json& amounts = resources[list];
     if (!amounts.is_null() && !amounts.is_object()) continue;

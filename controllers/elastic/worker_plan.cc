@@ -307,7 +307,7 @@ std::optional<api::JobUsage> UsageUntil(const View& view, const kube::Time& time
   // Set back, a clock would take away what the job has had.
   const auto since = std::max<Duration>(Duration::zero(), time.value - last->time.value);
   const std::int64_t more = std::chrono::duration_cast<seconds>(since).count();
-  usage->gpu_seconds += more * last->to * DevicesOf(view.job->spec.workers).count;
+  usage->gpu_seconds += more * last->to * DevicesOf(view.job->spec.workers).milli / 1000;
   usage->run_seconds += more;
   if (to > 0 && to != last->to) ++usage->resizes;
   return usage;

@@ -223,7 +223,7 @@ class Planner {
     }
     if (is_replacing) {
       LiftMissing();  // A replacement in a running gang starts at once: the node of the lost member is likely free.
-      for (const Assignment& a : assigned) Lift(*a.member);
+      for (const Assignment& a : assigned) Lift(*a.member, {}, a.place.gpu);
     } else {
       PlanLift(assigned);
     }
@@ -253,13 +253,13 @@ class Planner {
     }
     for (const Assignment& a : assigned) {
       const bool is_pinned = view_.must_pin && !a.member->has_own_hostname;
-      Lift(*a.member, is_pinned ? a.place.node : "");
+      Lift(*a.member, is_pinned ? a.place.node : "", a.place.gpu);
     }
   }
 
-  void Lift(const Member& member, const std::string& pinned_to = {}) {
+  void Lift(const Member& member, const std::string& pinned_to = {}, const std::string& gpu = {}) {
     if (member.state != MemberState::kGated || member.MustStayGated()) return;
-    if (lifted_.insert(&member).second) plan_.lift.push_back({&member, pinned_to});
+    if (lifted_.insert(&member).second) plan_.lift.push_back({&member, pinned_to, gpu});
   }
 
   // As many as the minimum lacks, with or without places.

@@ -60,6 +60,7 @@ struct Nomination {
 struct LiftedGate {
   const Member* member;   // Likewise.
   std::string pinned_to;  // The only node that it may go to; empty: any.
+  std::string gpu;        // Which its part is to be of; empty: any.
 };
 
 // Members are told by an annotation when they will end.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "clientlib/runtime/parallel.h"
+#include "controllers/policy/gpu_parts.h"
 #include "controllers/policy/waited.h"
 #include "controllers/policy/yield_words.h"
 
@@ -45,11 +46,13 @@ Json NominationPatch(const GangView& view, const Nomination& nomination) {
   return patch;
 }
 
-Json LiftPatch(const GangView& view, const Member& member, kube::Time now, const std::optional<Pin>& pin) {
+Json LiftPatch(const GangView& view, const Member& member, kube::Time now, const std::optional<Pin>& pin,
+               const std::string& gpu) {
   Json patch = PatchOf(member);
   const bool is_short = view.is_planned_by_owner && member.created_at && Waited(now, *member.created_at) < kShortGate;
   if (!is_short) patch["metadata"]["annotations"][api::kGangLiftedAnnotation] = kube::ToText(now);
   patch["spec"]["schedulingGates"].Append(Json::MakeObject({{"$patch", "delete"}, {"name", api::kGangGate}}));
+  if (!gpu.empty()) patch["metadata"]["annotations"][kPlannedGpuAnnotation] = gpu;
   if (pin) {
     patch["metadata"]["annotations"][kGangPinnedAnnotation] = pin->node;
     patch["spec"]["nodeSelector"][kHostnameLabel] = pin->hostname;
@@ -183,7 +186,8 @@ Status MemberWriter::Lift(const GangView& view, const LiftedGate& lifted, std::s
   std::optional<Pin> pin = Pin{node, node.empty() ? std::string() : account_.HostnameOf(node)};
   if (pin->hostname.empty()) pin.reset();  // Also if the node is gone, or has no hostname label.
   const ObjectKey pod{view.group->metadata.ns, member.name};
-  auto patched = PatchPod(view, member, LiftPatch(view, member, kube::Time{clock_.WallNow()}, pin), "", stop);
+  auto patched =
+      PatchPod(view, member, LiftPatch(view, member, kube::Time{clock_.WallNow()}, pin, lifted.gpu), "", stop);
   if (patched || patched.error().code() == ErrorCode::kNotFound) return {};
   return std::move(patched).error().with("lift the gate of Pod " + pod.ToString());
 }

@@ -30,8 +30,9 @@ struct Pin {
 };
 // Removes our gate, if the pod has it, and notes when, unless it was gated too briefly to matter (kShortGate). `now`:
 // the time of the write, which may come long after that of the view: the scheduler's time counts from it.
+// `gpu`: of which it is to have a part; empty: any.
 kube::Json LiftPatch(const GangView& view, const Member& member, kube::Time now,
-                     const std::optional<Pin>& pin = std::nullopt);
+                     const std::optional<Pin>& pin = std::nullopt, const std::string& gpu = {});
 
 // Sets or removes the annotation kPreemptionDeadlineAnnotation.
 kube::Json DeadlinePatch(const DeadlineNote& note);

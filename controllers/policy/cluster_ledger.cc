@@ -7,6 +7,8 @@
 #include <tuple>
 #include <utility>
 
+#include "controllers/policy/gpu_parts.h"
+
 namespace grus {
 namespace {
 
@@ -29,6 +31,8 @@ void SetNode(FitIndex& index, const LedgerNode& node, const Resources& taken) {
 }
 
 }  // namespace
+
+Resources Place::Request() const { return OnGpu(shape->request, gpu); }
 
 Resources LedgerNode::Taken() const {
   Resources taken = used;
@@ -181,12 +185,18 @@ void ClusterLedger::Bind(const std::string& pod_uid, const std::string& node, co
                          const std::string& owner, ShapePtr shape) {
   const auto known = bindings_.find(pod_uid);
   const bool is_new = known == bindings_.end(), is_ending = !is_new && known->second.is_ending;
+  Resources held = request;
+  // Until its GPU is told, it is taken for the one that it had so far.
+  const bool has_gpu = !is_new && known->second.node->state.name == node && AsksForGpuParts(request) &&
+                       WithoutGpu(known->second.request) == request;
+  if (has_gpu) held = known->second.request;
   Release(pod_uid);
   const OwnerId id = Intern(owner);
   std::optional<Place> ended;
   if (std::vector<Place>& places = owners_[id].places; is_new && id != 0 && !places.empty()) {
     const auto is_here = [&](const Place& p) { return p.node == node; };
-    const auto is_alike = [&](const Place& p) { return p.shape->request == request; };
+    const Resources sums = AsksForGpuParts(request) ? WithoutGpu(request) : request;
+    const auto is_alike = [&](const Place& p) { return p.shape->request == sums; };
     auto place = std::ranges::find_if(places, [&](const Place& p) { return is_here(p) && is_alike(p); });
     if (place == places.end()) place = std::ranges::find_if(places, is_alike);
     if (place == places.end()) place = std::ranges::find_if(places, is_here);
@@ -196,11 +206,12 @@ void ClusterLedger::Bind(const std::string& pod_uid, const std::string& node, co
     if (!shape) shape = ended->shape;
   }
   LedgerNode& at = NodeNamed(node);
-  Take(at, id, request, shape, false);
-  bindings_[pod_uid] = {&at, id, request, std::move(shape)};
+  if (ended && ended->node == node && request == ended->shape->request) held = ended->Request();  // Likewise.
+  Take(at, id, held, shape, false);
+  bindings_[pod_uid] = {&at, id, held, std::move(shape)};
   if (is_ending) NoteEnding(pod_uid);
   if (!ended) return;
-  GiveBack(nodes_.at(ended->node), id, ended->shape->request, ended->shape, true);
+  GiveBack(nodes_.at(ended->node), id, ended->Request(), ended->shape, true);
   if (ended->node == node) return;
   ++room_version_;  // There: the pod was not bound where it had its place.
   PassOn(at, ended->node);
@@ -213,13 +224,15 @@ void ClusterLedger::PassOn(LedgerNode& from, const std::string& to) {
     for (Place& place : owners_[use.owner].places) {
       if (place.node != from.state.name) continue;
       Resources others = from.used;
-      others -= place.shape->request;
+      others -= place.Request();
       const bool has_room = CopiesThatFit(from.state.allocatable, others, place.shape->request, 1) > 0;
       if (has_room || !freed->second.CanHold(*place.shape, freed->second.Taken())) continue;
       const OwnerId owner = use.owner;  // `use` may go with its last place.
+      const Resources had = place.Request();
       place.node = to;
-      Take(freed->second, owner, place.shape->request, place.shape, true);
-      GiveBack(from, owner, place.shape->request, place.shape, true);
+      place.gpu = ChooseGpu(freed->second.state.allocatable, freed->second.Taken(), place.shape->request);
+      Take(freed->second, owner, place.Request(), place.shape, true);
+      GiveBack(from, owner, had, place.shape, true);
       return;
     }
   }
@@ -255,10 +268,13 @@ const Resources* ClusterLedger::RequestOf(const std::string& pod_uid) const {
   return it == bindings_.end() ? nullptr : &it->second.request;
 }
 
-void ClusterLedger::AddPlace(const std::string& owner, const std::string& node, ShapePtr shape) {
+void ClusterLedger::AddPlace(const std::string& owner, const std::string& node, ShapePtr shape, std::string gpu) {
   const OwnerId id = Intern(owner);
-  Take(NodeNamed(node), id, shape->request, shape, true);
-  owners_[id].places.push_back({node, std::move(shape)});
+  LedgerNode& at = NodeNamed(node);
+  gpu = ChooseGpu(at.state.allocatable, at.used, shape->request, gpu);
+  const Place place{node, std::move(shape), std::move(gpu)};
+  Take(at, id, place.Request(), place.shape, true);
+  owners_[id].places.push_back(place);
 }
 
 const std::vector<Place>& ClusterLedger::PlacesOf(const std::string& owner) const {
@@ -278,7 +294,7 @@ void ClusterLedger::DropPlaces(const std::string& owner) {
   if (id == 0) return;
   const std::vector<Place> places = std::exchange(owners_[id].places, {});
   if (!places.empty()) ++room_version_;
-  for (const Place& place : places) GiveBack(nodes_.at(place.node), id, place.shape->request, place.shape, true);
+  for (const Place& place : places) GiveBack(nodes_.at(place.node), id, place.Request(), place.shape, true);
 }
 
 int ClusterLedger::KeepPlaces(const std::string& owner, const PodShape& shape, int count) {

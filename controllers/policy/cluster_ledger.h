@@ -36,6 +36,8 @@ struct Room {
 struct Place {
   std::string node;
   ShapePtr shape;
+  std::string gpu = {};  // Which its part is of; empty: it asks for none, or nothing is known of the node's GPUs.
+  Resources Request() const;
   friend bool operator==(const Place&, const Place&) = default;
 };
 
@@ -62,9 +64,10 @@ class ClusterLedger {
   // `owner` counts on `count` more pods of `shape` than are bound: replaces all its places, unless they are exactly
   // these. On few nodes, first on those where it is, ignoring reservations. Returns how many pods found a place.
   int KeepPlaces(const std::string& owner, const PodShape& shape, int count);
-  // One more place. It may over-commit the node, or lie on one that is not known: a fact is a fact. REQUIRES: an owner,
-  // and a shape.
-  void AddPlace(const std::string& owner, const std::string& node, ShapePtr shape);
+  // One more place. It may over-commit the node, or lie on one that is not known: a fact is a fact. If it asks for a
+  // part of a GPU and names none, or one without room, the fullest with room is chosen. REQUIRES: an owner, and a
+  // shape.
+  void AddPlace(const std::string& owner, const std::string& node, ShapePtr shape, std::string gpu = {});
   const std::vector<Place>& PlacesOf(const std::string& owner) const;                 // Valid until the next change.
   bool HasExactly(const std::string& owner, const PodShape& shape, int count) const;  // No other places.
   void DropPlaces(const std::string& owner);

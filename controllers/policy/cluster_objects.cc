@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "controllers/policy/gpu_parts.h"
 #include "controllers/policy/pod_needs.h"
 
 namespace grus {
@@ -69,6 +70,7 @@ NodeState StateOf(const kube::Node& node) {
   NodeState state;
   state.name = node.metadata.name;
   state.allocatable = FromList(node.status.allocatable);
+  AddGpus(node, state.allocatable);
   state.labels = node.metadata.labels;
   state.is_cordoned = node.spec.unschedulable || node.metadata.is_being_deleted();
   state.taints = node.spec.taints;

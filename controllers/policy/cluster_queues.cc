@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "controllers/policy/gpu_parts.h"
+
 namespace grus {
 namespace {
 
@@ -110,7 +112,9 @@ kube::Result<QueueIndex> ClusterQueues::QueueOf(const std::string& owner) {
 
 std::int64_t ClusterQueues::MilliOf(const Resources& request, PoolIndex pool) const {
   const auto index = static_cast<std::size_t>(pool);
-  return ToMilli(request.Extended(index < setup_.pools.size() ? setup_.pools[index].resource : default_resource_));
+  const std::string& resource = index < setup_.pools.size() ? setup_.pools[index].resource : default_resource_;
+  if (resource == kGpuMilliResource) return request.Extended(resource);
+  return ToMilli(request.Extended(resource)) + (resource == kGpuResource ? MilliOfGpuParts(request) : 0);
 }
 
 PoolPlacement ClusterQueues::PlacementIn(PoolIndex pool) const {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "controllers/policy/gpu_parts.h"
+
 namespace grus {
 namespace {
 
@@ -18,7 +20,10 @@ std::int64_t Rest(std::int64_t offer, std::int64_t taken) {
 
 }  // namespace
 
-FitIndex::FitIndex(PodShape shape) : shape_(std::move(shape)), device_(shape_.request.Accelerator()) {
+FitIndex::FitIndex(PodShape shape)
+    : shape_(std::move(shape)),
+      device_(shape_.request.Accelerator()),
+      asks_for_gpu_parts_(AsksForGpuParts(shape_.request)) {
   const auto add = [this](std::string_view name, std::int64_t each) {
     if (each > 0) amounts_.push_back({std::string(name), each, 0, 0});
   };
@@ -39,7 +44,8 @@ int FitIndex::Count(NodeId id, const Resources& taken, std::vector<std::int64_t>
     if (rest < amounts_[i].each) copies = 0;
     else if (copies > 1) copies = std::min(copies, rest / amounts_[i].each);
   }
-  return static_cast<int>(copies);
+  const int most = static_cast<int>(copies);
+  return asks_for_gpu_parts_ ? CopiesOnGpus(gpus_[id], taken, shape_.request, most) : most;
 }
 
 int FitIndex::CopiesOn(NodeId id, const Resources& taken) const {
@@ -88,6 +94,7 @@ void FitIndex::SetNode(NodeId id, const NodeState* state, const Resources& taken
     slots_.resize(id + 1);
     offers_.resize((id + 1) * width);
     free_.resize((id + 1) * width);
+    if (asks_for_gpu_parts_) gpus_.resize(id + 1);
   }
   if (Slot& slot = slots_[id]; slot.capacity > 0) {
     Place(id, {});
@@ -104,6 +111,7 @@ void FitIndex::SetNode(NodeId id, const NodeState* state, const Resources& taken
     offers_[id * width + i] = std::max<std::int64_t>(0, state->allocatable.Amount(amounts_[i].name));
     free_[id * width + i] = 0;
   }
+  if (asks_for_gpu_parts_) gpus_[id] = state->allocatable;
   Slot& slot = slots_[id];
   slot.capacity = Count(id, {}, nullptr);
   if (slot.capacity == 0) return;

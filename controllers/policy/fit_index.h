@@ -86,9 +86,11 @@ class FitIndex {
 
   const PodShape shape_;
   const std::string device_;
+  const bool asks_for_gpu_parts_;
   std::vector<Amount> amounts_;
   std::vector<Slot> slots_;
   std::vector<std::int64_t> offers_, free_;  // By node, then by amount.
+  std::vector<Resources> gpus_;              // What they offer, by node, if the shape asks for parts of GPUs.
   std::vector<std::int64_t> scratch_;
   std::vector<std::int64_t> held_;  // Devices on eligible nodes by owner.
   Buckets buckets_;

@@ -75,7 +75,8 @@ bool GangPlacer::Search(PlannedGang& gang, GangToPlace& query, std::int64_t now)
   for (std::size_t i = 0; i < places.nodes.size(); ++i) {
     const GangDemand::Companion& companion = gang.demand.companion;
     ledger_.AddPlace(static_cast<int>(i) == companion.member ? companion.owner : key,
-                     ledger_.NodeAt(places.nodes[i])->state.name, gang.in_pool().members[i]);
+                     ledger_.NodeAt(places.nodes[i])->state.name, gang.in_pool().members[i],
+                     i < places.gpus.size() ? places.gpus[i] : std::string());
   }
   gang.standing = {};
   gang.standing.is_placed = true;

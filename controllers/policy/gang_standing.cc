@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "controllers/policy/gpu_parts.h"
 #include "controllers/policy/reservation.h"
 
 namespace grus {
@@ -29,9 +30,11 @@ std::int64_t MostBeside(const ClusterLedger& ledger, const GangToPlace& gang, co
     if (!a.index->IsEligible(id) && !b.index->IsEligible(id)) continue;
     beside.clear();
     Resources taken;
+    const Resources& offers = ledger.NodeAt(id)->state.allocatable;
     for (int i = 0; i <= std::min({count, most_a, a.index->CapacityOf(id)}); ++i) {
       beside.push_back(std::min(most_b, b.index->CopiesOn(id, taken)));
-      taken += a.index->shape().request;
+      const Resources& request = a.index->shape().request;
+      taken += OnGpu(request, ChooseGpu(offers, taken, request));
     }
     for (std::size_t all = most.size(); all-- > 0;) {
       std::int64_t best = -1;

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "controllers/policy/fill.h"
+#include "controllers/policy/gpu_parts.h"
 #include "controllers/policy/pod_constraints.h"
 
 namespace grus {
@@ -21,6 +22,15 @@ Resources Taken(const LedgerNode& node, const GangToPlace& gang, const Draft& dr
   if (const auto freed = gang.freed.find(node.id); freed != gang.freed.end()) taken -= freed->second;
   if (const auto drafted = draft.find(node.id); drafted != draft.end()) taken += drafted->second;
   return taken;
+}
+
+// What one more copy takes on the node: of a part of a GPU, also of which.
+Resources Drawn(const LedgerNode& node, const GangToPlace& gang, const Draft& draft, const Resources& request,
+                std::string* gpu = nullptr) {
+  if (!AsksForGpuParts(request)) return request;
+  const std::string chosen = ChooseGpu(node.state.allocatable, Taken(node, gang, draft), request);
+  if (gpu != nullptr) *gpu = chosen;
+  return OnGpu(request, chosen);
 }
 
 FitOverrides OverridesFor(const ClusterLedger& ledger, const GangToPlace& gang, const FitIndex& index,
@@ -42,9 +52,10 @@ FitOverrides OverridesFor(const ClusterLedger& ledger, const GangToPlace& gang, 
 }
 
 // Places exactly the first `count` members, kind by kind; empty: they do not fit in this order.
-std::vector<NodeId> PlaceKinds(const ClusterLedger& ledger, const GangToPlace& gang, int count,
-                               const std::vector<const GangPart*>& order) {
-  std::vector<NodeId> nodes(static_cast<std::size_t>(count));
+GangPlaces PlaceKinds(const ClusterLedger& ledger, const GangToPlace& gang, int count,
+                      const std::vector<const GangPart*>& order) {
+  GangPlaces places;
+  places.nodes.resize(static_cast<std::size_t>(count));
   Draft draft;
   for (const GangPart* part : order) {
     const int copies = part->CountBelow(count);
@@ -53,23 +64,30 @@ std::vector<NodeId> PlaceKinds(const ClusterLedger& ledger, const GangToPlace& g
         Fill(*part->index, OverridesFor(ledger, gang, *part->index, draft), copies, part->PlacementIn(gang));
     if (filled.empty()) return {};
     auto member = part->members.begin();
+    const Resources& request = part->index->shape().request;
     for (const auto& [id, on_node] : filled) {
-      for (int i = 0; i < on_node; ++i) nodes[static_cast<std::size_t>(*member++)] = id;
-      if (order.size() == 1) continue;
-      for (int i = 0; i < on_node; ++i) draft[id] += part->index->shape().request;
+      for (int i = 0; i < on_node; ++i, ++member) {
+        places.nodes[static_cast<std::size_t>(*member)] = id;
+        if (order.size() == 1) continue;
+        std::string gpu;
+        draft[id] += Drawn(*ledger.NodeAt(id), gang, draft, request, &gpu);
+        if (gpu.empty()) continue;
+        places.gpus.resize(places.nodes.size());
+        places.gpus[static_cast<std::size_t>(*member)] = std::move(gpu);
+      }
     }
   }
-  return nodes;
+  return places;
 }
 
 // The same without constraints between pods; empty: no place was found for one.
-std::vector<NodeId> PlaceFirst(const ClusterLedger& ledger, const GangToPlace& gang, int count) {
+GangPlaces PlaceFirst(const ClusterLedger& ledger, const GangToPlace& gang, int count) {
   std::vector<const GangPart*> order;
   for (const GangPart& part : *gang.parts) order.push_back(&part);
-  std::vector<NodeId> nodes = PlaceKinds(ledger, gang, count, order);
+  GangPlaces places = PlaceKinds(ledger, gang, count, order);
   // Large requests come first. If these take the only nodes that suit others, try those first.
   const auto suits = [](const GangPart* part) { return part->index->eligible_nodes(); };
-  if (!nodes.empty() || std::ranges::is_sorted(order, {}, suits)) return nodes;
+  if (!places.nodes.empty() || std::ranges::is_sorted(order, {}, suits)) return places;
   std::ranges::stable_sort(order, {}, suits);
   return PlaceKinds(ledger, gang, count, order);
 }
@@ -129,7 +147,7 @@ std::vector<NodeId> PlaceOneByOne(const ClusterLedger& ledger, const GangToPlace
     if (!found) break;
     const NodeId id = *found;
     if (!draft.contains(id)) touched.push_back(id);
-    draft[id] += shape->request;
+    draft[id] += Drawn(*ledger.NodeAt(id), gang, draft, shape->request);
     constraints.Add(shape, *ledger.NodeAt(id));
     nodes.push_back(id);
   }
@@ -225,7 +243,7 @@ int RoomForMembers(const ClusterLedger& ledger, const GangToPlace& gang, int lim
 GangPlaces PlaceGang(const ClusterLedger& ledger, const GangToPlace& gang) {
   const int needed = std::max(gang.needed, 1);
   int most = RoomForMembers(ledger, gang, std::min(gang.at_most, static_cast<int>(gang.members->size())));
-  if (most < needed) return {{}, most};
+  if (most < needed) return {{}, {}, most};
   GangPlaces places;
   if (gang.is_constrained) {
     places.nodes = PlaceGreedily(ledger, gang);
@@ -234,16 +252,16 @@ GangPlaces PlaceGang(const ClusterLedger& ledger, const GangToPlace& gang) {
     if (places.fitting < needed) places.nodes.clear();
     return places;
   }
-  places.nodes = PlaceFirst(ledger, gang, most);
+  places = PlaceFirst(ledger, gang, most);
   const bool is_cut = places.nodes.empty();
   // If several kinds do not all fit together, find the most members that do, by bisection.
   for (int least = needed; is_cut && least < most;) {
     const int middle = least + (most - least) / 2;
-    std::vector<NodeId> nodes = PlaceFirst(ledger, gang, middle);
-    if (nodes.empty()) {
+    GangPlaces fewer = PlaceFirst(ledger, gang, middle);
+    if (fewer.nodes.empty()) {
       most = middle;
     } else {
-      places.nodes = std::move(nodes);
+      places = std::move(fewer);
       least = middle + 1;
     }
   }

@@ -47,8 +47,9 @@ struct GangToPlace {
 };
 
 struct GangPlaces {
-  std::vector<NodeId> nodes;  // Of the first members; empty if too few have a place.
-  int fitting = 0;            // How many a place was found for.
+  std::vector<NodeId> nodes;           // Of the first members; empty if too few have a place.
+  std::vector<std::string> gpus = {};  // Of those that ask for a part of one, where it matters which; else empty.
+  int fitting = 0;                     // How many a place was found for.
 };
 
 // Members grouped by what they need of a node; larger requests first.

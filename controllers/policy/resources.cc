@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "clientlib/model/quantity.h"
+#include "controllers/policy/gpu_parts.h"
 
 namespace grus {
 namespace {
@@ -84,7 +85,7 @@ bool IsAccelerator(std::string_view resource) {
 
 std::string_view Resources::Accelerator() const {
   for (const auto& [name, amount] : extended) {
-    if (amount > 0 && IsAccelerator(name)) return name;
+    if (amount > 0 && (IsAccelerator(name) || IsGpuPart(name))) return name;
   }
   return {};
 }
@@ -142,7 +143,7 @@ std::string TextOf(const Resources& resources) {
     add("memory", kube::ToText(Quantity(resources.memory_bytes, Quantity::Format::kBinarySi)));
   }
   for (const auto& [name, amount] : resources.extended) {
-    if (amount > 0) add(name, std::to_string(amount));
+    if (amount > 0 && !IsOnOneGpu(name)) add(name, std::to_string(amount));
   }
   return text;
 }
@@ -158,7 +159,7 @@ int CopiesThatFit(const Resources& allocatable, const Resources& used, const Res
   for (const auto& [name, each] : request.extended) {
     limit(Sum(allocatable.Extended(name), -used.Extended(name)), each);
   }
-  return static_cast<int>(copies);
+  return CopiesOnGpus(allocatable, used, request, static_cast<int>(copies));
 }
 
 }  // namespace grus

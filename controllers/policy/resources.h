@@ -31,7 +31,7 @@ struct Resources {
     if (name == "memory") return memory_bytes;
     return name == "pods" ? pods : Extended(name);
   }
-  // The first accelerator of which there is some; empty: none.
+  // The first accelerator, or part of a GPU, of which there is some; empty: none.
   std::string_view Accelerator() const;
   void AddExtended(std::string_view name, std::int64_t amount);
   Resources& operator+=(const Resources& other) { return AddTimes(1, other); }

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "clientlib/model/quantity.h"
-#include "controllers/policy/resources.h"
+#include "controllers/policy/gpu_parts.h"
 
 namespace grus {
 namespace {
@@ -12,7 +12,7 @@ namespace {
 using kube::Json;
 
 constexpr char kWorkerContainer[] = "worker";
-constexpr std::int64_t kMostDevices = 10'000;
+constexpr std::int64_t kMostDevices = 10'000, kMilliOfOne = 1000;
 
 // The API server refuses what is no quantity, and fractions of a device: any count will do for them.
 int CountOf(const Json& amount) {
@@ -27,6 +27,7 @@ int CountOf(const Json& amount) {
 WorkerDevices DevicesOf(const api::WorkersSpec& workers) {
   const Json* list = workers.pod_template.At({"spec", "containers"});
   const Json::Array* containers = list ? list->AsArray() : nullptr;
+  Resources parts;
   for (std::size_t i = 0; containers && i < containers->size(); ++i) {
     const Json* name = (*containers)[i].Find("name");
     if (!name || !name->AsString() || *name->AsString() != kWorkerContainer) continue;
@@ -35,11 +36,13 @@ WorkerDevices DevicesOf(const api::WorkersSpec& workers) {
       if (!amounts || !amounts->AsObject()) continue;
       for (const auto& [resource, amount] : *amounts->AsObject()) {
         const int count = IsAccelerator(resource) ? CountOf(amount) : 0;
-        if (count > 0) return {std::string(resource), count, true};
+        if (count > 0) return {std::string(resource), count, true, count * kMilliOfOne};
+        if (IsGpuPart(resource)) parts.AddExtended(resource, CountOf(amount));
       }
+      if (AsksForGpuParts(parts)) return {std::string(parts.Accelerator()), 1, true, MilliOfGpuParts(parts)};
     }
   }
-  return {kGpuResource, workers.gpus_per_worker};
+  return {kGpuResource, workers.gpus_per_worker, false, workers.gpus_per_worker * kMilliOfOne};
 }
 
 }  // namespace grus

@@ -2,6 +2,7 @@
 // The accelerators of the workers of an ElasticHorovodJob: pure.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "crds/types/elastic_horovod_job.h"
@@ -13,9 +14,11 @@ struct WorkerDevices {
   std::string resource;    // "nvidia.com/gpu", "amd.com/gpu", "google.com/tpu"
   int count = 0;           // 0: it trains on CPUs.
   bool is_stated = false;  // By the template, not by gpusPerWorker.
+  std::int64_t milli = 0;  // Thousandths of devices: less than `count` says where a worker has part of a GPU.
 };
 
-// What the template's container "worker" asks for of an accelerator; if it asks for none, gpusPerWorker.
+// What the template's container "worker" asks for of an accelerator; if it asks for none, gpusPerWorker. On part of a
+// GPU one process trains.
 WorkerDevices DevicesOf(const api::WorkersSpec& workers);
 
 }  // namespace grus

@@ -31,6 +31,12 @@ TEST(DevicesOf, WhatTheTemplateAsksForCountsElseGpusPerWorker) {
       {"kinds that a vendor numbers",
        R"([{"name":"worker","resources":{"limits":{"huawei.com/Ascend910-memory":"32","huawei.com/Ascend910B":"8"}}}])",
        "huawei.com/Ascend910B", 8},
+      {"part of a GPU, on which one process trains",
+       R"([{"name":"worker","resources":{"limits":{"ai.centauruscloud.io/gpu-milli":300}}}])",
+       "ai.centauruscloud.io/gpu-milli", 1},
+      {"the same by Alnair's names",
+       R"([{"name":"worker","resources":{"limits":{"alnair/vgpu-memory":"2","alnair/vgpu-compute":"50"}}}])",
+       "alnair/vgpu-compute", 1},
       {"another container", R"([{"name":"side","resources":{"limits":{"amd.com/gpu":"4"}}}])", "nvidia.com/gpu", 2},
       {"nothing of it", R"([{"name":"worker","resources":{"limits":{"amd.com/gpu":"0"}}}])", "nvidia.com/gpu", 2},
       {"no amount", R"([{"name":"worker","resources":{"limits":{"amd.com/gpu":"many"}}}])", "nvidia.com/gpu", 2},
@@ -43,6 +49,15 @@ TEST(DevicesOf, WhatTheTemplateAsksForCountsElseGpusPerWorker) {
     EXPECT_EQ(DevicesOf(workers).resource, c.resource) << c.rule;
     EXPECT_EQ(DevicesOf(workers).count, c.count) << c.rule;
   }
+}
+
+TEST(DevicesOf, PartOfAGpuCountsAsThatManyThousandths) {
+  api::WorkersSpec workers;
+  workers.gpus_per_worker = 2;
+  EXPECT_EQ(DevicesOf(workers).milli, 2000);
+  workers.pod_template["spec"]["containers"] = *kube::ParseJson(
+      R"([{"name":"worker","resources":{"limits":{"alnair/vgpu-memory":"2","alnair/vgpu-compute":"50"}}}])");
+  EXPECT_EQ(DevicesOf(workers).milli, 500);
 }
 
 }  // namespace

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/policy/gpu_parts.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "clientlib/model/json.h"
+
+namespace grus {
+namespace {
+
+constexpr std::string_view kParts[] = {kGpuMilliResource, kVgpuComputeResource, kVgpuMemoryResource};
+constexpr char kSeparator = '#';
+constexpr std::int64_t kMostParts = std::int64_t{1} << 40;  // Users may ask for any number.
+constexpr std::size_t kMostGpus = 64;                       // Of a node; more are not read.
+constexpr std::size_t kLongestId = 63;                      // Of a GPU.
+
+using Amount = std::pair<std::string, std::int64_t>;
+
+std::string NameOn(std::string_view resource, std::string_view gpu) {
+  return std::string(resource).append(1, kSeparator).append(gpu);
+}
+
+// Calls `visit(gpu, offered)` for each GPU of which the node offers this resource, by its name.
+template <typename F>
+void ForEachGpu(const Resources& allocatable, std::string_view resource, const F& visit) {
+  const std::string prefix = NameOn(resource, "");
+  auto at = std::ranges::lower_bound(allocatable.extended, prefix, {}, &Amount::first);
+  for (; at != allocatable.extended.end() && at->first.starts_with(prefix); ++at) {
+    visit(std::string_view(at->first).substr(prefix.size()), at->second);
+  }
+}
+
+// The first part that the request asks for; empty: none.
+std::string_view FirstPart(const Resources& request) {
+  for (const std::string_view part : kParts) {
+    if (request.Extended(part) > 0) return part;
+  }
+  return {};
+}
+
+// Sums saturate, so that the difference of two may be too large.
+std::int64_t Rest(std::int64_t offer, std::int64_t taken) {
+  std::int64_t rest = 0;
+  if (__builtin_sub_overflow(offer, taken, &rest)) rest = taken < 0 ? INT64_MAX : 0;
+  return std::max<std::int64_t>(rest, 0);
+}
+
+struct GpuRoom {
+  std::int64_t copies = 0;
+  std::int64_t left = 0;  // Free of the first part.
+};
+
+GpuRoom RoomOn(std::string_view gpu, std::string_view first, const Resources& allocatable, const Resources& taken,
+               const Resources& request, int at_most) {
+  GpuRoom room{at_most, 0};
+  for (const std::string_view part : kParts) {
+    const std::int64_t each = request.Extended(part);
+    if (each <= 0) continue;
+    const std::string name = NameOn(part, gpu);
+    const std::int64_t free = Rest(allocatable.Extended(name), taken.Extended(name));
+    room.copies = std::min(room.copies, free / each);
+    if (part == first) room.left = free;
+  }
+  return room;
+}
+
+std::string_view TextIn(const kube::Json& object, std::string_view key) {
+  const kube::Json* value = object.Find(key);
+  const std::string* text = value ? value->AsString() : nullptr;
+  return text ? std::string_view(*text) : std::string_view();
+}
+
+// Of an amount of one GPU; 0 if it makes no sense.
+std::int64_t NumberIn(const kube::Json& object, std::string_view key) {
+  const kube::Json* value = object.Find(key);
+  const std::int64_t* number = value ? value->AsInt() : nullptr;
+  return number && *number > 0 && *number < (std::int64_t{1} << 32) ? *number : 0;
+}
+
+bool IsGpuId(std::string_view text) {
+  const auto is_plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-';
+  };
+  return !text.empty() && text.size() <= kLongestId && std::ranges::all_of(text, is_plain);
+}
+
+}  // namespace
+
+bool IsGpuPart(std::string_view resource) { return std::ranges::find(kParts, resource) != std::end(kParts); }
+
+bool IsOnOneGpu(std::string_view resource) { return resource.find(kSeparator) != std::string_view::npos; }
+
+bool AsksForGpuParts(const Resources& request) { return !FirstPart(request).empty(); }
+
+std::int64_t MilliOfGpuParts(const Resources& request) {
+  const std::int64_t milli = request.Extended(kGpuMilliResource), percent = request.Extended(kVgpuComputeResource);
+  return std::clamp<std::int64_t>(milli, 0, kMostParts) + 10 * std::clamp<std::int64_t>(percent, 0, kMostParts);
+}
+
+Resources OnGpu(Resources request, std::string_view gpu) {
+  if (gpu.empty()) return request;
+  for (const std::string_view part : kParts) {
+    if (const std::int64_t amount = request.Extended(part); amount > 0) request.AddExtended(NameOn(part, gpu), amount);
+  }
+  return request;
+}
+
+Resources WithoutGpu(Resources request) {
+  std::erase_if(request.extended, [](const Amount& amount) { return IsOnOneGpu(amount.first); });
+  return request;
+}
+
+int CopiesOnGpus(const Resources& allocatable, const Resources& taken, const Resources& request, int at_most) {
+  const std::string_view first = FirstPart(request);
+  if (first.empty() || at_most <= 0) return at_most;
+  bool is_known = false;
+  std::int64_t copies = 0;
+  ForEachGpu(allocatable, first, [&](std::string_view gpu, std::int64_t) {
+    is_known = true;
+    copies += RoomOn(gpu, first, allocatable, taken, request, at_most).copies;
+  });
+  return is_known ? static_cast<int>(std::min<std::int64_t>(copies, at_most)) : at_most;
+}
+
+std::string ChooseGpu(const Resources& allocatable, const Resources& taken, const Resources& request,
+                      std::string_view preferred) {
+  const std::string_view first = FirstPart(request);
+  std::string best;
+  std::optional<std::int64_t> least;
+  if (first.empty()) return best;
+  ForEachGpu(allocatable, first, [&](std::string_view gpu, std::int64_t) {
+    const GpuRoom room = RoomOn(gpu, first, allocatable, taken, request, 1);
+    const std::int64_t left = gpu == preferred ? -1 : room.left;
+    if (room.copies == 0 || (least && left >= *least)) return;
+    least = left;
+    best = gpu;
+  });
+  return best;
+}
+
+void AddGpus(const kube::Node& node, Resources& allocatable) {
+  const std::string_view text = node.metadata.Annotation(kGpuInventoryAnnotation);
+  if (text.empty()) return;
+  const kube::Result<kube::Json> inventory = kube::ParseJson(text);
+  const kube::Json::Array* gpus = inventory ? inventory->AsArray() : nullptr;
+  if (gpus == nullptr || gpus->size() > kMostGpus) return;
+  for (const kube::Json& gpu : *gpus) {
+    const std::string_view uuid = TextIn(gpu, "uuid"), mode = TextIn(gpu, "mode");
+    const kube::Json* is_healthy = gpu.Find("healthy");
+    if (!IsGpuId(uuid) || (is_healthy != nullptr && *is_healthy == kube::Json(false))) continue;
+    const auto offer = [&](std::string_view part, std::int64_t amount) {
+      const std::string name = NameOn(part, uuid);
+      if (allocatable.Extended(part) > 0 && allocatable.Extended(name) == 0) allocatable.AddExtended(name, amount);
+    };
+    if (mode == "milli") offer(kGpuMilliResource, 1000);
+    if (mode != "alnair") continue;
+    offer(kVgpuMemoryResource, NumberIn(gpu, "memoryMiB") / 1024);
+    offer(kVgpuComputeResource, 100);
+  }
+}
+
+std::string GpuOf(const kube::Pod& pod) {
+  const std::string_view held = pod.metadata.Annotation(kHeldGpusAnnotation);
+  if (!held.empty()) {
+    const kube::Result<kube::Json> containers = kube::ParseJson(held);
+    const kube::Json::Object* each = containers ? containers->AsObject() : nullptr;
+    if (each == nullptr || each->empty()) return {};
+    const std::string_view gpu = TextIn(each->front().second, "gpu");
+    const bool is_one = std::ranges::all_of(*each, [&](const auto& one) { return TextIn(one.second, "gpu") == gpu; });
+    return is_one && IsGpuId(gpu) ? std::string(gpu) : std::string();
+  }
+  const std::string_view planned = pod.metadata.Annotation(kPlannedGpuAnnotation);
+  return IsGpuId(planned) ? std::string(planned) : std::string();
+}
+
+}  // namespace grus

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parts of GPUs among amounts of resources. Pure functions.
+//
+// A node whose GPUs are shared offers, beside the sum that its kubelet knows ("ai.centauruscloud.io/gpu-milli 8000"),
+// the same of each GPU: "ai.centauruscloud.io/gpu-milli#GPU-4f2c 1000". A pod asks for the sum alone; what it holds
+// names its GPU, too, once that is known. So what is added up for a node is added up for each of its GPUs. All parts
+// that one pod asks for lie on one GPU.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "clientlib/model/core_v1.h"
+#include "controllers/policy/resources.h"
+
+namespace grus {
+
+inline constexpr char kGpuMilliResource[] = "ai.centauruscloud.io/gpu-milli";  // Thousandths of a GPU.
+inline constexpr char kVgpuMemoryResource[] = "alnair/vgpu-memory";            // GiB.
+inline constexpr char kVgpuComputeResource[] = "alnair/vgpu-compute";          // Percent of a GPU.
+
+// Of a node: its shared GPUs, as grus-node-agent writes them. Of a pod: the GPU that it is to have, by the planner, and
+// those that its containers have, by the agent.
+inline constexpr char kGpuInventoryAnnotation[] = "sharing.ai.centauruscloud.io/inventory";
+inline constexpr char kPlannedGpuAnnotation[] = "sharing.ai.centauruscloud.io/planned-gpu";
+inline constexpr char kHeldGpusAnnotation[] = "sharing.ai.centauruscloud.io/gpus";
+
+bool IsGpuPart(std::string_view resource);   // One of the three.
+bool IsOnOneGpu(std::string_view resource);  // Names a GPU, too.
+bool AsksForGpuParts(const Resources& request);
+
+// Thousandths of GPUs that the parts come to; memory alone counts as none.
+std::int64_t MilliOfGpuParts(const Resources& request);
+
+// Adds to what the node's kubelet offers what each GPU of the inventory does. A text that makes no sense adds nothing:
+// pods then find their GPU without a plan.
+void AddGpus(const kube::Node& node, Resources& allocatable);
+
+// The GPU of a bound pod: by the agent, else by the plan; empty: not known, or its containers are on several.
+std::string GpuOf(const kube::Pod& pod);
+
+// The request, with what it takes of this GPU. The same request if it asks for no parts or the GPU is empty.
+Resources OnGpu(Resources request, std::string_view gpu);
+
+// The request without what it takes of single GPUs.
+Resources WithoutGpu(Resources request);
+
+// How many copies fit, each on one GPU; `at_most` if it asks for no parts or nothing is known of the node's GPUs. The
+// sums are not looked at. `taken` may be negative, as of a node without its pods.
+int CopiesOnGpus(const Resources& allocatable, const Resources& taken, const Resources& request, int at_most);
+
+// The GPU for one more copy: `preferred` if it has room, else the fullest that has. Empty: none has, or it asks for no
+// parts.
+std::string ChooseGpu(const Resources& allocatable, const Resources& taken, const Resources& request,
+                      std::string_view preferred = {});
+
+}  // namespace grus
