@@ -55,9 +55,9 @@ WorkersState ReadWorkersState(const View& view) {
   }
   const int told = view.job->status.replicas.granted;
   if (told == 0 && !is_any_let_go) return state;
-  // Died while it made the workers of a start, which are at least those that the job needs.
-  const bool is_cut_off = told == 0;
-  state.granted = std::max({ungated, told, is_cut_off ? SizesOf(view.job->spec).NeededToStart() : 0});
+  // Those of a start are at least those that the job needs.
+  state.is_start_untold = told == 0;
+  state.granted = std::max({ungated, told, told == 0 ? SizesOf(view.job->spec).NeededToStart() : 0});
   return state;
 }
 

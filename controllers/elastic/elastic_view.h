@@ -30,6 +30,7 @@ struct Refusal {
 struct WorkersState {
   int granted = 0;  // How many may run.
   Gang gang = Gang::kNone;
+  bool is_start_untold = false;  // Gates were lifted before the status said how many are granted.
   friend bool operator==(const WorkersState&, const WorkersState&) = default;
 };
 
