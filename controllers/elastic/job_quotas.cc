@@ -6,7 +6,7 @@
 #include "controllers/cluster/priorities.h"
 #include "controllers/elastic/elastic_children.h"
 #include "controllers/elastic/elastic_status.h"
-#include "controllers/elastic/refusals.h"
+#include "controllers/frame/refusals.h"
 
 namespace grus {
 namespace {
