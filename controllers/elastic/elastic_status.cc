@@ -74,6 +74,11 @@ std::string QuotaName(const View& view) {
 std::string QuotaMessage(const View& view, const Sizes& sizes) {
   const QuotaLimit& limit = *view.quota;
   std::string text = "waiting: " + QuotaName(view);
+  if (limit.is_unstated) {
+    return QuotaName(view) + " admits only pods that state what it counts (" + limit.why +
+           "); waiting does not help: state it in spec." + (limit.is_of_launcher ? "launcherSpec" : "workersSpec") +
+           ".template, or give the namespace a LimitRange with defaults";
+  }
   if (limit.is_of_launcher) text += " leaves no room for the launcher";
   else if (limit.workers == 0)
     text += " leaves no room for any of the " + Count(sizes.NeededToStart(), "worker") + " needed";

@@ -40,6 +40,7 @@ struct QuotaLimit {
   std::string quota, resource, why;               // See QuotaRoom. If the API server refused a pod, `why` alone is set.
   bool is_of_launcher = false;                    // The launcher does not fit.
   std::optional<kube::Duration> look_again = {};  // Set if the limit may widen without a change of a quota.
+  bool is_unstated = false;                       // A pod does not state what the quota counts: waiting cannot help.
 };
 
 // What keeps the launcher from being placed: room, or any node that could hold it.
