@@ -43,6 +43,18 @@ bool View::has_bound_launcher() const {
   return std::any_of(launcher_pods.begin(), launcher_pods.end(), [](const auto& pod) { return pod.is_on_node(); });
 }
 
+std::optional<SchedulerSilence> LongestSilence(const View& view) {
+  std::optional<SchedulerSilence> longest;
+  const auto look = [&](const PodState& pod, const std::optional<kube::Time>& since) {
+    if (pod.is_leaving() || pod.silent_scheduler.empty() || !since) return;
+    const kube::Duration lasted = Waited(view.now, *since);
+    if (!longest || lasted > longest->lasted) longest = SchedulerSilence{&pod, lasted};
+  };
+  for (const Worker& worker : view.pods) look(worker, worker.asked_since);
+  for (const LauncherPod& pod : view.launcher_pods) look(pod, pod.created);
+  return longest;
+}
+
 WorkersState ReadWorkersState(const View& view) {
   WorkersState state;
   int ungated = 0;

@@ -100,6 +100,13 @@ struct View {
   const kube::Condition* ready() const { return kube::FindCondition(job->status.conditions, "Ready"); }
 };
 
+// How long the scheduler has said nothing of a pod of the job.
+struct SchedulerSilence {
+  const PodState* pod;
+  kube::Duration lasted;
+};
+std::optional<SchedulerSilence> LongestSilence(const View& view);  // nullopt: all pods have its answer.
+
 // REQUIRES: view.job and view.pods. What the status says was granted, and at least the workers that we let go: after a
 // crash beside the write of the status there are more. Early workers (see WorkerPlan) are not granted.
 WorkersState ReadWorkersState(const View& view);
