@@ -86,7 +86,7 @@ TEST(WorkerPlan, AStartThatWasCutOffGoesOnWithTheWorkersThatExist) {
 TEST(WorkerPlan, GrowsWithGatedWorkersBeforeItMakesOthers) {
   View view = ViewBuilder().MinMax(2, 6).Granted(2).Bound({0, 1}).Gated({2, 3}).LauncherRuns().Room(3).Build();
   EXPECT_EQ(PlanOf(view).granted, 5);
-  EXPECT_THAT(KeptOf(view, PlanOf(view)), testing::ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(KeptOf(view, PlanOf(view)), ::testing::ElementsAre(0, 1, 2, 3));
   EXPECT_EQ(PlanElasticJob(view).missing, 1);
 }
 
