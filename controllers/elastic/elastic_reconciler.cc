@@ -7,8 +7,8 @@
 #include "controllers/elastic/elastic_children.h"
 #include "controllers/elastic/elastic_news.h"
 #include "controllers/elastic/elastic_status.h"
-#include "controllers/elastic/refusals.h"
 #include "controllers/frame/look_for.h"
+#include "controllers/frame/refusals.h"
 #include "controllers/frame/retry_times.h"
 #include "controllers/policy/workload_fingerprint.h"
 

@@ -9,6 +9,7 @@
 #include "controllers/frame/kstatus.h"
 #include "controllers/frame/retry_times.h"
 #include "controllers/policy/gpu_parts.h"
+#include "controllers/policy/pod_trouble.h"
 #include "controllers/policy/worker_devices.h"
 #include "controllers/policy/yield_words.h"
 
@@ -75,6 +76,11 @@ std::string QuotaName(const View& view) {
 // Why quotas do not admit the minimum.
 std::string QuotaMessage(const View& view, const Sizes& sizes) {
   const QuotaLimit& limit = *view.quota;
+  if (limit.is_unstated) {
+    return QuotaName(view) + " admits only pods that state what it counts (" + limit.why +
+           "); waiting does not help: state it in spec." + (limit.is_of_launcher ? "launcherSpec" : "workersSpec") +
+           ".template, or give the namespace a LimitRange with defaults";
+  }
   std::string text = "waiting: " + QuotaName(view);
   if (limit.is_of_launcher) text += " leaves no room for the launcher";
   else if (limit.workers == 0)
@@ -121,6 +127,9 @@ std::string WorkersMessage(const View& view, const Status& status, const Sizes& 
       text +=
           view.room.limit == Room::Limit::kWorth ? "; with more it would gain too little" : "; its queue has no more";
     }
+  }
+  if (const auto silence = LongestSilence(view); silence && silence->lasted >= kSchedulerSilence) {
+    text += "; " + SilenceText(silence->pod->silent_scheduler, silence->pod->name);
   }
   const std::optional<std::int64_t> end = LatestEnd(view, status);
   if (end && view.runtime_limit && !view.job->spec.run_policy.active_deadline_seconds) {
@@ -221,6 +230,9 @@ std::string TroubleMessage(const View& view) {
 
 std::optional<kube::Duration> TimeUntilStatusChanges(const View& view) {
   std::optional<kube::Duration> next = EndGraceLeft(view);
+  if (const auto silence = LongestSilence(view); silence && silence->lasted < kSchedulerSilence) {
+    LookAgain(next, kSchedulerSilence - silence->lasted);
+  }
   for (const Worker& worker : view.pods) {
     if (worker.is_ready || !worker.silent_since) continue;
     const kube::Duration left = kSilenceGrace - Waited(view.now, *worker.silent_since);

@@ -43,6 +43,18 @@ bool View::has_bound_launcher() const {
   return std::any_of(launcher_pods.begin(), launcher_pods.end(), [](const auto& pod) { return pod.is_on_node(); });
 }
 
+std::optional<SchedulerSilence> LongestSilence(const View& view) {
+  std::optional<SchedulerSilence> longest;
+  const auto look = [&](const PodState& pod, const std::optional<kube::Time>& since) {
+    if (pod.is_leaving() || pod.silent_scheduler.empty() || !since) return;
+    const kube::Duration lasted = Waited(view.now, *since);
+    if (!longest || lasted > longest->lasted) longest = SchedulerSilence{&pod, lasted};
+  };
+  for (const Worker& worker : view.pods) look(worker, worker.asked_since);
+  for (const LauncherPod& pod : view.launcher_pods) look(pod, pod.created);
+  return longest;
+}
+
 WorkersState ReadWorkersState(const View& view) {
   WorkersState state;
   int ungated = 0;
@@ -55,9 +67,9 @@ WorkersState ReadWorkersState(const View& view) {
   }
   const int told = view.job->status.replicas.granted;
   if (told == 0 && !is_any_let_go) return state;
-  // Died while it made the workers of a start, which are at least those that the job needs.
-  const bool is_cut_off = told == 0;
-  state.granted = std::max({ungated, told, is_cut_off ? SizesOf(view.job->spec).NeededToStart() : 0});
+  // Those of a start are at least those that the job needs.
+  state.is_start_untold = told == 0;
+  state.granted = std::max({ungated, told, told == 0 ? SizesOf(view.job->spec).NeededToStart() : 0});
   return state;
 }
 

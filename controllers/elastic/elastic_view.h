@@ -30,6 +30,7 @@ struct Refusal {
 struct WorkersState {
   int granted = 0;  // How many may run.
   Gang gang = Gang::kNone;
+  bool is_start_untold = false;  // Gates were lifted before the status said how many are granted.
   friend bool operator==(const WorkersState&, const WorkersState&) = default;
 };
 
@@ -39,6 +40,7 @@ struct QuotaLimit {
   std::string quota, resource, why;               // See QuotaRoom. If the API server refused a pod, `why` alone is set.
   bool is_of_launcher = false;                    // The launcher does not fit.
   std::optional<kube::Duration> look_again = {};  // Set if the limit may widen without a change of a quota.
+  bool is_unstated = false;                       // A pod does not state what the quota counts: waiting cannot help.
 };
 
 // What keeps the launcher from being placed: room, or any node that could hold it.
@@ -97,6 +99,13 @@ struct View {
   bool has_left_overs() const;      // That are not being deleted yet.
   const kube::Condition* ready() const { return kube::FindCondition(job->status.conditions, "Ready"); }
 };
+
+// How long the scheduler has said nothing of a pod of the job.
+struct SchedulerSilence {
+  const PodState* pod;
+  kube::Duration lasted;
+};
+std::optional<SchedulerSilence> LongestSilence(const View& view);  // nullopt: all pods have its answer.
 
 // REQUIRES: view.job and view.pods. What the status says was granted, and at least the workers that we let go: after a
 // crash beside the write of the status there are more. Early workers (see WorkerPlan) are not granted.

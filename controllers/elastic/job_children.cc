@@ -8,9 +8,9 @@
 #include "controllers/elastic/elastic_children.h"
 #include "controllers/elastic/elastic_status.h"
 #include "controllers/elastic/pod_templates.h"
-#include "controllers/elastic/refusals.h"
 #include "controllers/elastic/scripts.h"
 #include "controllers/frame/look_for.h"
+#include "controllers/frame/refusals.h"
 #include "controllers/policy/pod_security.h"
 #include "controllers/policy/yield_words.h"
 

@@ -8,7 +8,7 @@
 #include "clientlib/model/json_writer.h"
 #include "controllers/cluster/owners.h"
 #include "controllers/elastic/elastic_children.h"
-#include "controllers/elastic/refusals.h"
+#include "controllers/frame/refusals.h"
 #include "controllers/policy/cluster_objects.h"
 #include "controllers/policy/pod_security.h"
 #include "controllers/policy/pod_trouble.h"

@@ -6,7 +6,7 @@
 #include "controllers/cluster/priorities.h"
 #include "controllers/elastic/elastic_children.h"
 #include "controllers/elastic/elastic_status.h"
-#include "controllers/elastic/refusals.h"
+#include "controllers/frame/refusals.h"
 
 namespace grus {
 namespace {
@@ -61,8 +61,12 @@ std::optional<QuotaLimit> JobQuotas::LimitOf(const View& view, int wanted) {
   const int existing = view.alive();
   const auto limit = [&](const Wanted& pod, const QuotaRoom& room, bool is_of_launcher) {
     const int admitted = is_of_launcher && !view.has_workers() ? 0 : existing;  // Without a launcher, none starts.
-    if (!pod.refusal.empty()) return QuotaLimit{admitted, "", "", pod.refusal, is_of_launcher, pod.look_again};
-    return QuotaLimit{admitted + room.copies, room.quota, room.resource, room.why, is_of_launcher, pod.look_again};
+    QuotaLimit told{admitted + room.copies, room.quota,     room.resource,   room.why,
+                    is_of_launcher,         pod.look_again, room.is_unstated};
+    if (!pod.refusal.empty()) {
+      told = {admitted, "", "", pod.refusal, is_of_launcher, pod.look_again, IsForWantOfStatement(pod.refusal)};
+    }
+    return told;
   };
   std::lock_guard lock(mutex_);
   std::vector<PodsToCome> to_come;

@@ -33,6 +33,7 @@ void ReadState(const kube::Pod& pod, bool has_node, PodState& state) {
   state.has_lost_node = state.is_bound && !has_node;
   if (!state.is_ending) state.trouble = TroubleOf(pod);
   state.end = ErrorEndOf(pod);
+  state.silent_scheduler = SilentSchedulerOf(pod);
 }
 
 }  // namespace

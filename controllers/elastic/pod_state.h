@@ -29,13 +29,14 @@ inline constexpr char kRestartsAnnotation[] = "ai.centauruscloud.io/restarts";
 // A pod of the job, as far as the plan looks.
 struct PodState {
   std::string name, uid;
-  bool is_bound = false;       // Has a node.
-  bool is_ending = false;      // Being deleted, or ended; another one replaces it.
-  bool has_ended = false;      // Ended, and not being deleted.
-  bool has_lost_node = false;  // Its node is not in the cluster any more.
-  bool is_left_over = false;   // Made before the job last gave everything back.
-  std::string trouble;         // Why it does not run, in the kubelet's words; empty: nothing is known to be wrong.
-  std::string end;             // How its container failed last: "exit code 137 (OOMKilled)"; empty: it did not.
+  bool is_bound = false;         // Has a node.
+  bool is_ending = false;        // Being deleted, or ended; another one replaces it.
+  bool has_ended = false;        // Ended, and not being deleted.
+  bool has_lost_node = false;    // Its node is not in the cluster any more.
+  bool is_left_over = false;     // Made before the job last gave everything back.
+  std::string trouble;           // Why it does not run, in the kubelet's words; empty: nothing is known to be wrong.
+  std::string silent_scheduler;  // See SilentSchedulerOf().
+  std::string end;               // How its container failed last: "exit code 137 (OOMKilled)"; empty: it did not.
   bool is_leaving() const { return is_ending || has_lost_node || is_left_over; }
   bool is_on_node() const { return is_bound && !is_leaving(); }
 };

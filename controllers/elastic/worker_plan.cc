@@ -197,9 +197,12 @@ WorkerPlan PlanStart(const View& view, const Sizes& sizes) {
   return plan;
 }
 
-void GrowTo(WorkerPlan& plan, int granted, ScaleReason reason) {
+// Workers that wait behind their gate are kept for it: others would be made in their stead, and the gang may lift the
+// gates before these are gone.
+void GrowTo(WorkerPlan& plan, const View& view, int granted, ScaleReason reason) {
   plan.granted = granted;
   plan.reason = reason;
+  plan.drop = SurplusOf(view, granted);
 }
 
 // There are to be `to`: workers without a node go first, all after they left the host list.
@@ -219,19 +222,20 @@ void PlanGrowth(WorkerPlan& plan, const View& view, const Sizes& sizes) {
   const api::ElasticHorovodJob& job = *view.job;
   if (!view.reserved_for.empty() || view.room.copies == 0) return;
   const int to = std::min(sizes.wanted, view.granted() + view.room.copies);
+  if (view.workers.is_start_untold) return GrowTo(plan, view, to, ScaleReason::kStarted);
   const bool did_user_choose =
       job.status.observed_generation != job.metadata.generation && job.spec.workers.target_replicas.has_value();
-  if (did_user_choose) return GrowTo(plan, to, ScaleReason::kSpecChanged);
+  if (did_user_choose) return GrowTo(plan, view, to, ScaleReason::kSpecChanged);
   if (!job.spec.elastic.scale_up) return;
   if (const Duration left = CooldownLeft(view); left > Duration::zero()) return LookAgain(plan.look_again, left);
-  GrowTo(plan, to, ScaleReason::kRoomAppeared);
+  GrowTo(plan, view, to, ScaleReason::kRoomAppeared);
 }
 
 // The user raised the minimum above what is granted: grow into the free room at once, or give everything back if the
 // minimum does not fit.
 void PlanRaisedMinimum(WorkerPlan& plan, const View& view, const Sizes& sizes) {
   const int granted = std::min(sizes.wanted, view.granted() + view.room.copies);
-  if (granted >= sizes.NeededToRun()) return GrowTo(plan, granted, ScaleReason::kSpecChanged);
+  if (granted >= sizes.NeededToRun()) return GrowTo(plan, view, granted, ScaleReason::kSpecChanged);
   plan = GiveBack(view, ScaleReason::kBelowMinimum);
 }
 

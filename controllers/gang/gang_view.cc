@@ -123,6 +123,7 @@ Member ReadMember(const kube::Pod& pod, ShapePtr shape, bool has_planning_owner)
   if (const auto* unschedulable = kube::FindUnschedulable(pod); unschedulable && member.state == MemberState::kLifted) {
     member.unschedulable_message = std::string(unschedulable->message);
   }
+  member.silent_scheduler = SilentSchedulerOf(pod);
   return member;
 }
 
@@ -157,7 +158,12 @@ bool IsForgotten(const GangView& view, const Member& member) {
 std::string SchedulersWord(const GangView& view) {
   const auto is_stuck = [](const Member& member) { return !member.unschedulable_message.empty(); };
   const auto stuck = std::ranges::find_if(view.members, is_stuck);
-  if (stuck == view.members.end()) return {};
+  const auto silent = std::ranges::find_if(view.members, [&](const Member& member) {
+    return !member.silent_scheduler.empty() && member.lifted_at &&
+           Waited(view.now, *member.lifted_at) >= kSchedulerSilence;
+  });
+  if (stuck == view.members.end() && silent == view.members.end()) return {};
+  if (stuck == view.members.end()) return "; " + SilenceText(silent->silent_scheduler, silent->name);
   return "; the scheduler says about " + stuck->name + ": " + stuck->unschedulable_message;
 }
 

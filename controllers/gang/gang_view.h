@@ -57,6 +57,7 @@ struct Member {
   std::optional<kube::Time> created_at, lifted_at;
   std::optional<kube::Time> bound_at, ended_at;  // Ended: it succeeded or failed.
   std::string unschedulable_message;             // The scheduler's.
+  std::string silent_scheduler;                  // See SilentSchedulerOf().
 
   const std::string& planned_node() const { return pinned.empty() ? nominated : pinned; }  // Empty: none is known.
   bool IsUnbound() const { return state == MemberState::kGated || state == MemberState::kLifted; }

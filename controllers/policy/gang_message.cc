@@ -2,6 +2,7 @@
 #include "controllers/policy/gang_message.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "clientlib/model/quantity.h"
 #include "controllers/policy/waited.h"
@@ -57,17 +58,31 @@ std::string ByVolumes(const GangDemand& demand) {
 
 std::string At(std::int64_t unix_seconds) { return kube::ToText(AtUnixSeconds(unix_seconds)); }
 
-// " that asks for 9 nvidia.com/gpu", if all members that ask for an accelerator ask for as much; else empty.
-std::string WithDevices(const GangDemand& demand) {
+// "a/one, a/two and 3 more".
+std::string ListOf(const std::vector<std::string>& names) {
+  constexpr std::size_t kMost = 3;
   std::string text;
-  for (const ShapePtr& member : demand.members) {
-    const std::string resource(member->request.Accelerator());
-    if (resource.empty()) continue;
-    std::string one = " that asks for " + Amount(member->request.Amount(resource), resource) + " " + resource;
-    if (!text.empty() && text != one) return {};
-    text = std::move(one);
+  for (std::size_t i = 0; i < std::min(kMost, names.size()); ++i) {
+    const bool is_last = i > 0 && i + 1 == names.size();
+    text += (is_last ? " and " : i > 0 ? ", " : "") + names[i];
   }
-  return text;
+  return names.size() > kMost ? text + " and " + std::to_string(names.size() - kMost) + " more" : text;
+}
+
+// " that asks for 9 nvidia.com/gpu and 1 rdma/hca": of devices and the like. Empty: members ask for none, or for
+// several such sets.
+std::string WithDevices(const GangDemand& demand) {
+  std::vector<std::string> amounts;
+  for (const ShapePtr& member : demand.members) {
+    std::vector<std::string> own;
+    for (const auto& [resource, amount] : member->request.extended) {
+      if (resource.find('/') != std::string::npos) own.push_back(Amount(amount, resource) + " " + resource);
+    }
+    if (own.empty() || own == amounts) continue;
+    if (!amounts.empty()) return {};
+    amounts = std::move(own);
+  }
+  return amounts.empty() ? std::string() : " that asks for " + ListOf(amounts);
 }
 
 std::string Never(const GangDemand& demand, const GangStanding& standing, const PendingWords& words) {
@@ -95,17 +110,6 @@ std::string WhatIsNeeded(const GangDemand& demand, const GangStanding& standing,
                                                       : std::string_view(standing.lacking));
   return Count(needed, words.pod) + (needed == 1 ? " needs " : " need ") +
          (resource.empty() ? "room" : Amount(Wanted(demand, resource, needed), resource) + " " + resource);
-}
-
-// "a/one, a/two and 3 more".
-std::string ListOf(const std::vector<std::string>& names) {
-  constexpr std::size_t kMost = 3;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(kMost, names.size()); ++i) {
-    const bool is_last = i > 0 && i + 1 == names.size();
-    text += (is_last ? " and " : i > 0 ? ", " : "") + names[i];
-  }
-  return names.size() > kMost ? text + " and " + std::to_string(names.size() - kMost) + " more" : text;
 }
 
 std::string WhatIsMissing(const GangDemand& demand, const GangStanding& standing) {

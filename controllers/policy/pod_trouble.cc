@@ -110,4 +110,17 @@ std::string ForeignGateOf(const kube::Pod& pod) {
   return foreign;
 }
 
+std::string SilentSchedulerOf(const kube::Pod& pod) {
+  const bool waits = pod.spec.node_name.empty() && pod.spec.scheduling_gates.empty() &&
+                     !pod.metadata.is_being_deleted() && !HasEnded(pod);
+  // A pod whose gate was just lifted still has the condition of a gated one.
+  const auto* scheduled = kube::FindCondition(pod.status.conditions, "PodScheduled");
+  const bool has_answer = scheduled && scheduled->reason != "SchedulingGated";
+  return waits && !has_answer ? std::string(pod.spec.scheduler_name) : std::string();
+}
+
+std::string SilenceText(std::string_view scheduler, std::string_view pod) {
+  return "scheduler \"" + std::string(scheduler) + "\" has said nothing of pod " + std::string(pod) + ": does it run?";
+}
+
 }  // namespace grus

@@ -232,8 +232,7 @@ Result<Action> TrialReconciler::Refused(const TrialView& view, kube::Error error
             {{"trial_job", view.job->metadata.Key().ToString()}, {"error", error.message()}});
   api::TrialJobStatus status = view.job->status;
   status.eta = status.eta_latest = std::nullopt;
-  // A used-up quota has the same code; its message says so.
-  SetStanding(status, view, status.phase, Standing::kStalled, api::TrialJobReason::kNotPermitted, error.message());
+  SetStanding(status, view, status.phase, Standing::kStalled, ReasonOfForbidden(error), error.message());
   if (!WriteStatus(view, status, true, stop)) return error;
   return Action::After(kRefusedRetry);
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "controllers/frame/refusals.h"
 #include "controllers/policy/profile_drift.h"
 #include "controllers/trial/trial_outcome.h"
 
@@ -32,6 +33,10 @@ StartRefusal TakenName(const std::string& trial, const TrialChild& child) {
   return {api::TrialJobReason::kNameTaken,
           std::string(child.kind) + " \"" + trial +
               "\" exists and belongs to somebody else; delete it, or give the TrialJob another name"};
+}
+
+api::TrialJobReason ReasonOfForbidden(const kube::Error& error) {
+  return IsNotPermitted(error) ? api::TrialJobReason::kNotPermitted : api::TrialJobReason::kTemplateRefused;
 }
 
 void SetStanding(api::TrialJobStatus& status, const TrialView& view, api::TrialJobPhase phase, Standing standing,

@@ -20,6 +20,9 @@ bool WasSuspended(const api::TrialJobStatus& status);
 // Its child belongs to somebody else.
 StartRefusal TakenName(const std::string& trial, const TrialChild& child);
 
+// What a user must hear of a write that is forbidden: to grus by its rights, or to anybody by an admission check.
+api::TrialJobReason ReasonOfForbidden(const kube::Error& error);
+
 // Phase, and the conditions Ready, Reconciling and Stalled, and Suspended if it was ever set. `is_end` adds Complete or
 // Failed.
 void SetStanding(api::TrialJobStatus& status, const TrialView& view, api::TrialJobPhase phase, Standing standing,

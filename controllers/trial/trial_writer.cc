@@ -2,6 +2,7 @@
 #include "controllers/trial/trial_writer.h"
 
 #include "controllers/policy/pod_security.h"
+#include "controllers/trial/trial_status.h"
 
 namespace grus {
 namespace {
@@ -97,7 +98,7 @@ Status TrialWriter::Start(const TrialView& view, const TrialStart& start, ChildW
                                 " exists and belongs to somebody else, or to the last try; delete it, or give the "
                                 "TrialJob another name";
       runs_.NoteStartRefused(job, start.name,
-                             {is_taken ? api::TrialJobReason::kNameTaken : api::TrialJobReason::kNotPermitted,
+                             {is_taken ? api::TrialJobReason::kNameTaken : ReasonOfForbidden(made.error()),
                               is_taken ? taken : made.error().message()});
       return {};
     }
@@ -106,7 +107,7 @@ Status TrialWriter::Start(const TrialView& view, const TrialStart& start, ChildW
   switch (made.error().code()) {
     case ErrorCode::kAlreadyExists: return {};  // The next pass sees whose it is.
     case ErrorCode::kForbidden:
-      runs_.NoteStartRefused(job, start.name, {api::TrialJobReason::kNotPermitted, made.error().message()});
+      runs_.NoteStartRefused(job, start.name, {ReasonOfForbidden(made.error()), made.error().message()});
       return {};
     case ErrorCode::kInvalid:
     case ErrorCode::kInvalidArgument: runs_.NoteRefusal(job, start.name, made.error().message()); return {};

@@ -151,10 +151,10 @@ UsageStory Lives(std::string name, UsageJudgement judgement) {
                 Submit(world, kName, R"({"workersSpec":{"minReplicas":2,"maxReplicas":4,
                     "image":"registry.test/load-70:1"}})");
                 AddPod(world, "single", 30);
+                AddJob(world, "batch", 40);  // Also keeps the workers gated at first: it could take their places.
               },
           .steps = {After(Until(
-                              "it trains", [](const World& world) { return Trains(world, kName, 4); },
-                              [](World& world) { AddJob(world, "batch", 40); }),
+                              "it trains", [](const World& world) { return Trains(world, kName, 4); }, [](World&) {}),
                           125s),
                     After(Until(
                               "they have run for two sweeps", [](const World&) { return true; },

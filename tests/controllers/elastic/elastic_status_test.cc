@@ -193,6 +193,40 @@ TEST(ElasticStatus, ALauncherThatEndedAWhileAgoTrainsNoMore) {
   EXPECT_EQ(ConditionOf(after, "Ready").reason, "LauncherStarting");
 }
 
+TEST(ElasticStatus, ASchedulerThatSaysNothingOfAPodIsNamedAfterAWhile) {
+  constexpr char kHint[] = "scheduler \"volcano\" has said nothing of pod ";
+  View view = ViewBuilder().MinMax(2, 2).Granted(2).Ready({0}).Waiting({1}).Build();
+  view.pods[1].silent_scheduler = "volcano";
+  view.pods[1].asked_since = At(-10);
+  const Plan soon = PlanElasticJob(view);
+  EXPECT_EQ(ConditionOf(soon.status, "Ready").message, "1 of 2 workers ready");
+  EXPECT_EQ(soon.look_again, 20s);
+
+  view.now = At(20);
+  EXPECT_EQ(ConditionOf(PlanElasticJob(view).status, "Ready").message,
+            "1 of 2 workers ready; " + std::string(kHint) + "bert-workers-1: does it run?");
+
+  View launcher = ViewBuilder().MinMax(2, 2).Granted(2).Ready({0, 1}).LauncherRuns().Build();
+  launcher.launcher_pods[0].is_bound = launcher.launcher_pods[0].is_running = false;
+  launcher.launcher_pods[0].silent_scheduler = "volcano";
+  launcher.launcher_pods[0].created = At(-30);
+  EXPECT_THAT(ConditionOf(PlanElasticJob(launcher).status, "Ready").message, HasSubstr(kHint));
+}
+
+// The quota may have much left: no job that ends helps.
+TEST(ElasticStatus, AQuotaOnWhatPodsDoNotStateIsToldWithTheRemedy) {
+  for (const bool is_of_launcher : {false, true}) {
+    View view = ViewBuilder().MinMax(2, 4).Room(8).Build();
+    view.quota =
+        QuotaLimit{0, "team", "limits.cpu", "container worker must state limits.cpu", is_of_launcher, {}, true};
+    const std::string field = is_of_launcher ? "launcherSpec" : "workersSpec";
+    EXPECT_EQ(ConditionOf(PlanElasticJob(view).status, "Ready").message,
+              "quota \"team\" of namespace team-a admits only pods that state what it counts (container worker must "
+              "state limits.cpu); waiting does not help: state it in spec." +
+                  field + ".template, or give the namespace a LimitRange with defaults");
+  }
+}
+
 TEST(ElasticStatus, PodsThatCannotStartAreTold) {
   const auto refused = [](View view) {
     view.refused_workers = Refusal{"FailedCreate: pods are forbidden", At(-5)};

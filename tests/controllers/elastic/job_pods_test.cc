@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "controllers/cluster/owners.h"
-#include "controllers/elastic/refusals.h"
+#include "controllers/frame/refusals.h"
 #include "controllers/policy/cluster_objects.h"
 #include "tests/controllers/elastic/test_job.h"
 #include "tests/kit/reconciler_fixture.h"

@@ -137,6 +137,7 @@ TEST_F(JobQuotasTest, WakesWhomAQuotaLimitedAndNobodyElse) {
   SetQuota("requests.nvidia.com/gpu", "5", "4");
   Start();
   EXPECT_EQ(Plan(Job("limited")), 1);
+  EXPECT_FALSE(limit_->is_unstated);
   EXPECT_EQ(Plan(Job("full").Granted(4).Ready({0, 1, 2, 3})), -1);
 
   SetQuota("requests.nvidia.com/gpu", "5", "5");
@@ -155,6 +156,7 @@ TEST_F(JobQuotasTest, WhatPodsDoNotStateTheServerIsAskedFor) {
 
   EXPECT_EQ(Plan(job), 0);
   EXPECT_THAT(limit_->why, HasSubstr("failed quota: team: must specify limits.cpu for: worker"));
+  EXPECT_TRUE(limit_->is_unstated);
   EXPECT_EQ(limit_->look_again, 5s);
   clock_.Advance(2s);
   EXPECT_EQ(Plan(job), 0);

@@ -6,6 +6,7 @@
 
 #include <random>
 
+#include "controllers/elastic/elastic_plan.h"
 #include "tests/controllers/elastic/view_builder.h"
 
 namespace grus {
@@ -55,6 +56,38 @@ TEST(WorkerPlan, AGangWithoutAPlaceForAllIsGivenBackAfterTheGraceOfItsStart) {
     view.lacks_places = lacks_places;
     EXPECT_EQ(PlanOf(view).reason, lacks_places ? ScaleReason::kBelowMinimum : ScaleReason::kNone);
   }
+}
+
+// A manager died after it had lifted two of four gates, and before the status told of the start.
+TEST(WorkerPlan, AStartThatWasCutOffGoesOnWithTheWorkersThatExist) {
+  struct Case {
+    int room, granted;
+    std::vector<int> kept;
+  };
+  for (const Case& c : {Case{0, 2, {0, 1}}, {1, 3, {0, 1, 2}}, {2, 4, {0, 1, 2, 3}}, {9, 4, {0, 1, 2, 3}}}) {
+    for (const bool scale_up : {false, true}) {
+      View view = ViewBuilder()
+                      .MinMax(2, 4)
+                      .Job([&](auto& job) { job.spec.elastic.scale_up = scale_up; })
+                      .LastScale("PodsBroken", -5)
+                      .Waiting({0, 1})
+                      .Gated({2, 3})
+                      .Room(c.room)
+                      .Build();
+      view.workers = ReadWorkersState(view);
+      const WorkerPlan plan = PlanOf(view);
+      EXPECT_EQ(plan.granted, c.granted) << c.room;
+      EXPECT_EQ(KeptOf(view, plan), c.kept) << c.room;
+      EXPECT_EQ(PlanElasticJob(view).missing, 0) << c.room << ": it has all that are granted";
+    }
+  }
+}
+
+TEST(WorkerPlan, GrowsWithGatedWorkersBeforeItMakesOthers) {
+  View view = ViewBuilder().MinMax(2, 6).Granted(2).Bound({0, 1}).Gated({2, 3}).LauncherRuns().Room(3).Build();
+  EXPECT_EQ(PlanOf(view).granted, 5);
+  EXPECT_THAT(KeptOf(view, PlanOf(view)), ::testing::ElementsAre(0, 1, 2, 3));
+  EXPECT_EQ(PlanElasticJob(view).missing, 1);
 }
 
 TEST(WorkerPlan, WaitsWithoutPodsWhileTheMinimumDoesNotFit) {

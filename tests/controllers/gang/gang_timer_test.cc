@@ -16,6 +16,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::Lifts;
 using testing::MessageOf;
+using ::testing::Not;
 using testing::ReasonOf;
 using ::testing::UnorderedElementsAre;
 
@@ -45,6 +46,15 @@ TEST(GangRollBack, BelowItsMinimumWhenItsTimeIsOverItIsRolledBackWhole) {
   EXPECT_THAT(plan.keep_places, IsEmpty());
   ASSERT_EQ(plan.events.size(), 1U);
   EXPECT_EQ(plan.events[0].type, kube::EventType::kWarning);
+}
+
+TEST(GangRollBack, ASchedulerThatSaidNothingOfItsMembersIsNamed) {
+  GangView view = GangBuilder(2).Lifted(2, -70).Build();
+  for (Member& member : view.members) member.silent_scheduler = "volcano";
+  const std::string hint = "scheduler \"volcano\" has said nothing of pod " + view.members[0].name + ": does it run?";
+  EXPECT_THAT(MessageOf(PlanGang(view)), HasSubstr(hint));
+  view.now = At(-41);
+  EXPECT_THAT(MessageOf(PlanGang(view)), Not(HasSubstr("volcano"))) << "it has had 29 s";
 }
 
 TEST(GangRollBack, TheNextTryAvoidsTheNodesWhereMembersWereToGoAndDidNot) {

@@ -92,6 +92,29 @@ TEST(WhyPending, SaysInOneSentenceWhatIsMissing) {
        },
        "no node can hold a member that asks for 16 nvidia.com/gpu; check its resources, node selector, affinity and "
        "tolerations"},
+      {"never: it may be for want of any of several resources",
+       [](GangDemand& d, GangStanding& s) {
+         PodShape shape = GpuPod(1);
+         shape.request.AddExtended("rdma/hca", 2);
+         d = Gang("t/g", 2, Shared(shape));
+         PodShape launcher;  // Asks for no devices.
+         launcher.request.AddExtended("ephemeral-storage", 1 << 20);
+         d.members.push_back(Shared(launcher));
+         s.can_never_fit = true;
+         s.eligible_nodes = 0;
+         s.capacity = 0;
+       },
+       "no node can hold a member that asks for 1 nvidia.com/gpu and 2 rdma/hca; check its resources, node selector, "
+       "affinity and tolerations"},
+      {"never: members of two kinds",
+       [](GangDemand& d, GangStanding& s) {
+         d = Gang("t/g", 1, 16);
+         d.members.push_back(Gang("t/g", 1, 2).members.front());
+         s.can_never_fit = true;
+         s.eligible_nodes = 0;
+         s.capacity = 0;
+       },
+       "no node can hold a member; check its resources, node selector, affinity and tolerations"},
       {"never: pieces",
        [](GangDemand& d, GangStanding& s) {
          d = Gang("t/g", 5, 5);

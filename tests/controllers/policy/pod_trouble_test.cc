@@ -75,5 +75,32 @@ TEST(PodTrouble, HowAPodEnded) {
       "exit code 9");
 }
 
+TEST(PodTrouble, ASchedulerIsSilentUntilItHasJudgedThePodThatItHas) {
+  struct Case {
+    const char* rule;
+    const char* pod;
+    const char* silent;
+  };
+  const Case kCases[] = {
+      {"it has the pod", R"({"spec":{"schedulerName":"x"}})", "x"},
+      {"the condition is of the time before the gate was lifted",
+       R"({"spec":{"schedulerName":"x"},"status":{"conditions":[
+           {"type":"PodScheduled","status":"False","reason":"SchedulingGated"}]}})",
+       "x"},
+      {"it found no node", R"({"spec":{"schedulerName":"x"},"status":{"conditions":[
+           {"type":"PodScheduled","status":"False","reason":"Unschedulable"}]}})",
+       ""},
+      {"it found one", R"({"spec":{"schedulerName":"x","nodeName":"n"}})", ""},
+      {"it may not have the pod yet", R"({"spec":{"schedulerName":"x","schedulingGates":[{"name":"g"}]}})", ""},
+      {"the pod goes", R"({"metadata":{"deletionTimestamp":"2026-11-21T10:00:00Z"},"spec":{"schedulerName":"x"}})", ""},
+      {"the pod has ended", R"({"spec":{"schedulerName":"x"},"status":{"phase":"Failed"}})", ""},
+  };
+  for (const Case& c : kCases) {
+    const auto pod = kube::Decode<kube::Pod>(c.pod);
+    ASSERT_TRUE(pod) << c.rule;
+    EXPECT_EQ(SilentSchedulerOf(**pod), c.silent) << c.rule;
+  }
+}
+
 }  // namespace
 }  // namespace grus

@@ -2,6 +2,7 @@
 // Trials that are pods, against the fake API server: the test plays the scheduler, the kubelet and the garbage
 // collector.
 #include "controllers/frame/retry_times.h"
+#include "controllers/trial/trial_status.h"
 #include "tests/controllers/trial/trial_reconciler_fixture.h"
 #include "tests/controllers/trial/trial_world.h"
 #include "tests/kit/shapes.h"
@@ -76,6 +77,38 @@ TEST_F(TrialPodReconcilerTest, IsMeasuredByItsOwnPodAndThenDeleted) {
   Pass();
   EXPECT_EQ(server_.Get("pods", Key()), nullptr);
   EXPECT_EQ(Tune()->status.phase, TrialJobPhase::kSucceeded);
+}
+
+TEST_F(TrialPodReconcilerTest, APodThatAdmissionRefusesIsToldInItsWordsAndMadeOnceItMayBe) {
+  const auto enforce = [this](const char* level) {
+    Edit("namespaces", {"", "team-a"},
+         [&](Json& ns) { ns["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] = level; });
+  };
+  enforce("baseline");
+  Json spec = *kube::ParseJson(kPush);
+  spec["workload"]["podTemplate"]["spec"]["hostPID"] = true;
+  AddTrialJob(kube::ToText(spec));
+  Start();
+  Pass();
+  Pass();
+
+  EXPECT_EQ(ReadyReason(), "TemplateRefused") << "grus lacks no right";
+  EXPECT_THAT(ReadyMessage(), HasSubstr("violates PodSecurity"));
+  EXPECT_EQ(server_.Get("pods", Key()), nullptr);
+
+  enforce("privileged");
+  clock_.Advance(kRefusedRetry);
+  Pass();
+  EXPECT_NE(server_.Get("pods", Key()), nullptr);
+}
+
+TEST(TrialStatus, WhatGrusMayNotIsNotTheTemplatesFault) {
+  const auto reason = [](const char* text) {
+    return ReasonOfForbidden(kube::Error(kube::ErrorCode::kForbidden, text));
+  };
+  EXPECT_EQ(reason(R"(pods is forbidden: User "grus" cannot create resource "pods" in API group "")"),
+            api::TrialJobReason::kNotPermitted);
+  EXPECT_EQ(reason(R"(pods "a" is forbidden: exceeded quota: team)"), api::TrialJobReason::kTemplateRefused);
 }
 
 TEST_F(TrialPodReconcilerTest, AGroupOfSomebodyElseWithItsNameIsLeftAlone) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "clientlib/base/error.h"
 
@@ -19,5 +20,7 @@ bool IsByAdmission(const kube::Error& error);
 
 // The API server's words after 'pods "x" is forbidden: ', if it was a quota that refused; empty: it was not.
 std::string QuotaRefusalOf(const kube::Error& error);
+// Whether these words say that the pod does not state what the quota counts, rather than that the quota is used up.
+bool IsForWantOfStatement(std::string_view quota_refusal);
 
 }  // namespace grus

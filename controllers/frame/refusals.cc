@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "controllers/elastic/refusals.h"
+#include "controllers/frame/refusals.h"
 
 #include <string>
 #include <string_view>
@@ -46,6 +46,10 @@ std::string QuotaRefusalOf(const kube::Error& error) {
     if (error.code() == ErrorCode::kForbidden && at != std::string::npos) return text.substr(at);
   }
   return {};
+}
+
+bool IsForWantOfStatement(std::string_view quota_refusal) {
+  return quota_refusal.starts_with("failed quota: ") && quota_refusal.find(": must specify ") != std::string_view::npos;
 }
 
 }  // namespace grus

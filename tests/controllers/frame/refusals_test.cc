@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "controllers/elastic/refusals.h"
+#include "controllers/frame/refusals.h"
 
 #include <gtest/gtest.h>
 
@@ -26,6 +26,16 @@ TEST(Refusals, AnAdmissionCheckRefusesWithManyCodes) {
       {ErrorCode::kUnavailable, "etcdserver: leader changed", false},
   };
   for (const Case& c : kCases) EXPECT_EQ(IsByAdmission(Error(c.code, c.text)), c.is_by_admission) << c.text;
+}
+
+TEST(Refusals, AQuotaRefusesForWantOfStatementOrOfRoom) {
+  const auto words = [](const char* text) {
+    return QuotaRefusalOf(Error(ErrorCode::kForbidden, std::string("pods \"a\" is forbidden: ") + text));
+  };
+  EXPECT_TRUE(IsForWantOfStatement(words("failed quota: team: must specify limits.cpu for: worker")));
+  EXPECT_FALSE(IsForWantOfStatement(words("exceeded quota: team, requested: limits.cpu=2, used: limits.cpu=7")));
+  EXPECT_FALSE(IsForWantOfStatement(words("status unknown for quota: team, resources: limits.cpu")));
+  EXPECT_FALSE(IsForWantOfStatement(words("violates PodSecurity")));
 }
 
 }  // namespace
