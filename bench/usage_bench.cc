@@ -71,7 +71,8 @@ UsageByPod Sweep(const std::string& answer, const RunBook& book) {
 }
 
 RunRecord RecordOf(const JobRun& run, int job) {
-  RunRecord record{.identity = {.fingerprint = std::to_string(100'000'000'000 + job) + "b91e6f0c2a7d4e5f8a3c"}};
+  RunRecord record;
+  record.identity.fingerprint = std::to_string(100'000'000'000 + job) + "b91e6f0c2a7d4e5f8a3c";
   record.identity.workload = {
       .image = "registry.example.com/team/train@sha256:" + std::string(64, 'a'),
       .command = {"horovodrun", "python", "train.py", "--model=training-" + std::to_string(job)},
