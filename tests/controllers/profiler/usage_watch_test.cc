@@ -536,7 +536,7 @@ TEST_F(UsageWatchTest, AtMostTenWritesASecondAlsoWhereEachProfileTakesThePlaceOf
     written.push_back(std::ranges::count_if(Runs(), [](const api::WorkloadRun& run) { return !run.end; }));
     clock_.Advance(1s);
   }
-  EXPECT_EQ(Runs().size(), kMostOfNamespace);
+  EXPECT_LT(Runs().size(), kMostOfNamespace + 6) << "others had to go";
   EXPECT_THAT(written, ::testing::ElementsAre(3, 6)) << "each is a deletion, a profile and its status";
 }
 
