@@ -119,7 +119,9 @@ kube::Status ProfileStore::TrySave(const NewSpeeds& speeds, std::stop_token stop
   auto found = client_.Get<WorkloadProfile>(key, stop);
   if (!found && found.error().code() != ErrorCode::kNotFound) return std::move(found).error();
   if (!found) {
-    if (kube::Status made = MakeRoom(speeds.workload.ns, stop); !made) return made;
+    if (const Profile one = FindOneToGo(speeds.workload.ns)) {
+      if (kube::Status deleted = Delete(*one, stop); !deleted) return deleted;
+    }
     const api::WorkloadProfileSpec spec{.fingerprint = speeds.fingerprint,
                                         .workload = speeds.workload,
                                         .throughput_unit = speeds.unit,
@@ -214,7 +216,13 @@ kube::Status ProfileStore::WriteStatus(const WorkloadProfile& profile, const std
   return {};
 }
 
-kube::Status ProfileStore::MakeRoom(const std::string& ns, std::stop_token stop) {
+int ProfileStore::WritesOf(const std::string& fingerprint, const std::string& ns) const {
+  constexpr int kProfileAndStatus = 2;
+  const bool is_new = profiles_.Get<WorkloadProfile>({"", fingerprint}) == nullptr;
+  return kProfileAndStatus + (is_new && FindOneToGo(ns) ? 1 : 0);
+}
+
+ProfileStore::Profile ProfileStore::FindOneToGo(const std::string& ns) const {
   std::map<std::string, std::vector<Profile>> by_namespace;
   std::size_t count = 0;
   const auto all = profiles_.List<WorkloadProfile>();
@@ -225,11 +233,10 @@ kube::Status ProfileStore::MakeRoom(const std::string& ns, std::stop_token stop)
   }
   auto from = by_namespace.find(ns);
   const bool is_full = !ns.empty() && from != by_namespace.end() && from->second.size() >= kMostOfNamespace;
-  if (!is_full && count < kMostProfiles) return {};
+  if (!is_full && count < kMostProfiles) return nullptr;
   if (!is_full) from = std::ranges::max_element(by_namespace, {}, [](const auto& one) { return one.second.size(); });
-  const auto oldest = std::ranges::min_element(
+  return *std::ranges::min_element(
       from->second, {}, [](const Profile& one) { return std::tuple(!one->spec.points.empty(), LastUsed(*one)); });
-  return Delete(**oldest, std::move(stop));
 }
 
 kube::Status ProfileStore::Delete(const WorkloadProfile& profile, std::stop_token stop) {

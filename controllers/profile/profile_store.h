@@ -73,6 +73,9 @@ class ProfileStore {
   // profile is being deleted.
   kube::Status Save(const NewSpeeds& speeds, std::stop_token stop = {});
 
+  // How many writes Save() makes of runs of a workload, at most, if nobody else writes its profile.
+  int WritesOf(const std::string& fingerprint, const std::string& ns) const;
+
   // Changes a profile by what `edit` returns for its newest version, and updates the status. Writes nothing if there is
   // nothing to change, or no such profile; `edit` is called once for each version that was tried. Errors: kConflict, as
   // above.
@@ -89,7 +92,8 @@ class ProfileStore {
   using Profile = std::shared_ptr<const api::WorkloadProfile>;
   kube::Status Write(const std::string& name, const std::function<kube::Status()>& attempt, std::stop_token stop);
   kube::Status TrySave(const NewSpeeds& speeds, std::stop_token stop);
-  kube::Status MakeRoom(const std::string& ns, std::stop_token stop);
+  // The one that has to go for another of this namespace; null: there is room.
+  Profile FindOneToGo(const std::string& ns) const;
   kube::Status TryEdit(const std::string& name, const Editor& edit, std::stop_token stop);
   // The profile with what is new among its points, which have this unit, and its runs.
   kube::Result<Profile> WriteNew(const Profile& profile, const NewSpeeds& added, std::stop_token stop);

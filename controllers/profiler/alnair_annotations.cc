@@ -112,13 +112,12 @@ void AlnairAnnotations::Take(const std::vector<RunBook::Running>& running, const
     auto pod = pod_cache_.Get<kube::Pod>(known.key);
     const bool is_it = pod && pod->metadata.uid == known.uid && !pod->metadata.is_being_deleted();
     if (!is_it || !source_.Sees(known.key.ns)) continue;
-    if (refused_.contains(known.uid)) uids.insert(known.uid);
+    if (refused_.contains(known.uid.str())) uids.insert(known.uid.str());
     std::string owner = OwnerToWrite(*pod);
-    const auto usage = answer.usage.find(known.key);
+    const PodUsage* usage = answer.usage.Find(known.key);
     const auto detail = answer.details.find(known.key);
-    if (!is_alone || (usage == answer.usage.end() && detail == answer.details.end())) continue;
-    seen.push_back({std::move(pod), known.node, std::move(owner),
-                    usage != answer.usage.end() ? usage->second : no_usage,
+    if (!is_alone || (usage == nullptr && detail == answer.details.end())) continue;
+    seen.push_back({std::move(pod), known.node.str(), std::move(owner), usage != nullptr ? *usage : no_usage,
                     detail != answer.details.end() ? detail->second : no_detail});
   }
   std::erase_if(owners_, [](const auto& owner) { return !owner.second.is_running; });
@@ -134,7 +133,7 @@ std::string AlnairAnnotations::OwnerToWrite(const kube::Pod& pod) {
   const OwnerKind* kind = KindIn(kOwnKinds, owner);
   if (kind == nullptr) kind = KindIn(source_.owner_kinds, owner);
   if (kind == nullptr) return {};
-  const auto [at, is_new] = owners_.try_emplace(owner.ref.Id());
+  const auto [at, is_new] = owners_.try_emplace(owner.ref.Id().ToString());
   if (is_new) at->second = {owner, *kind};
   at->second.is_running = true;
   return at->first;

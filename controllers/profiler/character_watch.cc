@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t kShortestStep = 15, kMostSamples = 2000;
 
-bool RunsToAnEnd(const JobRef& job) { return job.kind.ends_with("Job"); }
+bool RunsToAnEnd(const JobRef& job) { return job.kind.view().ends_with("Job"); }
 
 std::optional<std::int64_t> Rounded(const std::optional<double>& value) {
   return value ? std::optional<std::int64_t>(std::llround(*value)) : std::nullopt;
@@ -38,62 +38,62 @@ CharacterWatch::CharacterWatch(Prometheus& prometheus, std::string url, std::str
                                const kube::Log& log)
     : prometheus_(prometheus), url_(std::move(url)), selector_(std::move(selector)), clock_(clock), log_(log) {}
 
-bool CharacterWatch::Choose(const std::deque<JobRun>& runs) {
+bool CharacterWatch::Choose(std::span<const JobNow> jobs) {
   std::lock_guard lock(mutex_);
   const kube::TimePoint now = clock_.Now();
-  std::set<std::string> ids;
+  std::set<JobId> ids;
   struct Due {
-    const JobRun* run;
+    const JobNow* job;
     bool was_looked_at;
     kube::Duration late;
   };
   std::vector<Due> due;
-  for (const JobRun& run : runs) {
-    ids.insert(run.job.Id());
-    if (run.is_over()) continue;
-    const auto known = known_.find(run.job.Id());
+  for (const JobNow& job : jobs) {
+    ids.insert(job.ref.Id());
+    if (job.is_over) continue;
+    const auto known = known_.find(job.ref.Id());
     const bool was_looked_at = known != known_.end() && known->second.next;
     const kube::Duration late =
-        was_looked_at ? now - *known->second.next : clock_.WallNow() - run.run.start.value - kFirstLook;
-    if (late >= kube::Duration::zero()) due.push_back({&run, was_looked_at, late});
+        was_looked_at ? now - *known->second.next : clock_.WallNow() - job.start.value - kFirstLook;
+    if (late >= kube::Duration::zero()) due.push_back({&job, was_looked_at, late});
   }
   std::erase_if(known_, [&](const auto& known) { return !ids.contains(known.first); });
   chosen_.clear();
   if (due.empty()) return false;
   std::ranges::sort(due, {}, [](const Due& entry) {
-    return std::tuple(entry.was_looked_at, -entry.run->last.gpus, entry.run->run.start);
+    return std::tuple(entry.was_looked_at, -entry.job->use.gpus, entry.job->start);
   });
   // So that a stream of new jobs does not keep the others waiting for ever.
   const auto latest = std::ranges::max_element(due, {}, &Due::late);
   std::swap(due.front(), *latest);
   for (const Due& entry : due) {
-    if (chosen_.size() < kLooksPerSweep) chosen_.push_back(*entry.run);
+    if (chosen_.size() < kLooksPerSweep) chosen_.push_back(entry.job->ref);
   }
   return true;
 }
 
 bool CharacterWatch::LookAtNext(const Find& find, std::stop_token stop) {
-  std::optional<JobRun> run;
+  std::optional<JobRef> ref;
   {
     std::lock_guard lock(mutex_);
     if (chosen_.empty()) return false;
-    run = std::move(chosen_.front());
+    ref = std::move(chosen_.front());
     chosen_.pop_front();
   }
-  const std::optional<JobOnNodes> job = find(run->job);
+  const std::optional<JobOnNodes> job = find(*ref);
   const kube::Duration seen = job ? clock_.WallNow() - job->since.value : kube::Duration::zero();
   std::optional<kube::Result<std::optional<api::RunCharacter>>> answer;
-  if (seen >= kFirstLook) answer = Ask(run->job, *job, stop);
+  if (seen >= kFirstLook) answer = Ask(*ref, *job, stop);
   const bool is_asked = answer && answer->ok();
 
   std::lock_guard lock(mutex_);
-  Known& known = known_[run->job.Id()];
+  Known& known = known_[ref->Id()];
   known.next = clock_.Now() + (is_asked ? std::min(seen / 2, kLongestPause) : kFirstLook);
   if (is_asked) {
     known.character = **answer;
     is_failing_ = false;
   } else if (answer && !stop.stop_requested() && !std::exchange(is_failing_, true)) {
-    log_.Warn("what a job does cannot be seen", {{"job", run->job.ToString()}, {"error", answer->error().message()}});
+    log_.Warn("what a job does cannot be seen", {{"job", ref->ToString()}, {"error", answer->error().message()}});
   }
   return !chosen_.empty();
 }
@@ -120,13 +120,13 @@ kube::Result<std::optional<api::RunCharacter>> CharacterWatch::Ask(const JobRef&
   return std::optional(Describe(CharacterOf(series), now));
 }
 
-std::optional<api::RunCharacter> CharacterWatch::Of(const std::string& job_id) const {
+std::optional<api::RunCharacter> CharacterWatch::Of(const JobId& job_id) const {
   std::lock_guard lock(mutex_);
   const auto known = known_.find(job_id);
   return known == known_.end() ? std::nullopt : known->second.character;
 }
 
-void CharacterWatch::Resume(const std::string& job_id, const api::RunCharacter& before) {
+void CharacterWatch::Resume(const JobId& job_id, const api::RunCharacter& before) {
   std::lock_guard lock(mutex_);
   std::optional<api::RunCharacter>& character = known_[job_id].character;
   if (!character) character = before;

@@ -13,6 +13,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <string>
 
@@ -44,16 +45,16 @@ class CharacterWatch {
   CharacterWatch(Prometheus& prometheus, std::string url, std::string selector, const kube::Clock& clock,
                  const kube::Log& log);
 
-  // Chooses some of `runs`, which are all, for the next looks. False: none is due.
-  bool Choose(const std::deque<JobRun>& runs);
+  // Chooses some of `jobs`, which are all, for the next looks. False: none is due.
+  bool Choose(std::span<const JobNow> jobs);
   // Looks at one of them. `find`: nullopt: its pods are gone. False: it was the last one.
   using Find = std::function<std::optional<JobOnNodes>(const JobRef&)>;
   bool LookAtNext(const Find& find, std::stop_token stop);
 
   // None: not looked at yet, or nothing is known any more.
-  std::optional<api::RunCharacter> Of(const std::string& job_id) const;
+  std::optional<api::RunCharacter> Of(const JobId& job_id) const;
   // What was recorded before this process began.
-  void Resume(const std::string& job_id, const api::RunCharacter& before);
+  void Resume(const JobId& job_id, const api::RunCharacter& before);
 
  private:
   struct Known {
@@ -67,9 +68,9 @@ class CharacterWatch {
   const std::string url_, selector_;
   const kube::Clock& clock_;
   const kube::Log& log_;
-  mutable std::mutex mutex_;            // Guards what follows.
-  std::map<std::string, Known> known_;  // By the job's ID.
-  std::deque<JobRun> chosen_;
+  mutable std::mutex mutex_;      // Guards what follows.
+  std::map<JobId, Known> known_;  // By the job's ID.
+  std::deque<JobRef> chosen_;
   bool is_failing_ = false;
 };
 

@@ -56,8 +56,7 @@ std::optional<PodOwner> OwnerIn(const std::string& ns, const kube::OwnerReferenc
   const std::string_view version = has_group ? api_version.substr(slash + 1) : api_version;
   if ((has_group && !IsPlain(group)) || !IsPlain(version)) return std::nullopt;
   if (!IsPlain(owner.kind.view()) || !IsPlain(owner.name.view()) || !IsPlain(owner.uid.view())) return std::nullopt;
-  return PodOwner{
-      {owner.kind.str(), {ns, owner.name.str()}, owner.uid.str()}, std::string(group), std::string(version)};
+  return PodOwner{{owner.kind, {ns, owner.name}, owner.uid}, std::string(group), std::string(version)};
 }
 
 // As Kubernetes guesses the resource of a kind, where nobody says another.
@@ -127,7 +126,7 @@ std::int32_t GpusOf(const kube::Pod& pod, const kube::Node* node) {
 }
 
 const OwnerKind* KindIn(std::span<const OwnerKind> kinds, const PodOwner& owner) {
-  const std::string& name = owner.ref.kind;
+  const std::string_view name = owner.ref.kind;
   const std::string plural = !name.empty() && name.front() >= 'A' && name.front() <= 'Z' ? PluralOf(name) : "";
   const auto is_it = [&](const OwnerKind& kind) {
     if (owner.version.empty() || kind.group != owner.group) return false;
@@ -158,7 +157,7 @@ std::optional<GpuPod> GpuPodOf(const kube::Pod& pod, const kube::Node* node, kub
               .uid = pod.metadata.uid,
               .owner = std::make_shared<const JobRef>(PodOwnerOf(pod).ref),
               .gpus = gpus,
-              .node = pod.spec.node_name.str(),
+              .node = pod.spec.node_name,
               .started = pod.status.start_time.value_or(now)};
   if (has_ended) {
     seen.ended = EndOf(pod);
@@ -185,14 +184,14 @@ kube::Result<JobRef> RootOf(kube::Client& client, PodOwner owner, std::span<cons
     if (!object) break;  // Deeper than is read, as its author likes: another try would find the same.
     const Json* metadata = object->Find("metadata");
     if (metadata == nullptr) break;
-    if (ref.uid.starts_with(kUnknownUid)) ref.uid = TextAt(*metadata, "uid");
+    if (ref.uid.view().starts_with(kUnknownUid)) ref.uid = TextAt(*metadata, "uid");
     if (TextAt(*metadata, "uid") != ref.uid) break;  // Another one of that name.
     std::optional<PodOwner> above = ControllerIn(*object, ref.key.ns);
     if (!above || above->ref.kind == "CronJob") break;  // Each Job of a CronJob is a run.
     owner = *std::move(above);
   }
-  ref.kind.resize(std::min(ref.kind.size(), kLongestWord));
-  ref.uid.resize(std::min(ref.uid.size(), kLongestWord));
+  ref.kind = ref.kind.view().substr(0, kLongestWord);
+  ref.uid = ref.uid.view().substr(0, kLongestWord);
   return ref;
 }
 

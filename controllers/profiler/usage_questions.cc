@@ -12,7 +12,6 @@ namespace {
 // The newest sample may be this old when it is asked for.
 constexpr std::chrono::seconds kScrapeLag{15}, kLongest{600};
 constexpr kube::Duration kLongestSweep = std::chrono::minutes(1);  // But for the query that runs then.
-using Number = std::optional<double> PodUsage::*;
 
 constexpr char kTheRest[] = "the rest";  // The queries that a sweep has no time for.
 
@@ -33,7 +32,7 @@ std::chrono::seconds UsageQuestions::WindowOf(const std::string& name, kube::Tim
                                           kShortest, kLongest);
 }
 
-UsageAnswer UsageQuestions::Ask(const Wants& wants, std::stop_token stop) {
+UsageAnswer UsageQuestions::Ask(const UsageColumn::NameOf& name_of, std::stop_token stop) {
   const kube::TimePoint now = clock_.Now();
   UsageAnswer answer{.reach = std::chrono::seconds(kShortestRate)};
   const auto window_of = [&](const std::string& name) {
@@ -48,24 +47,13 @@ UsageAnswer UsageQuestions::Ask(const Wants& wants, std::stop_token stop) {
     }
     return false;
   };
-  std::vector<Number> filled;
   for (const UsageQuery& query : UsageQueries(window_of, source_.selector)) {
     if (!has_time()) return answer;
-    // Two sources may tell of one number. An answer may turn out to be cut off: then all of it goes.
-    const bool is_second = std::ranges::find(filled, query.field) != filled.end();
-    filled.push_back(query.field);
-    UsageByPod second;
-    UsageByPod& usage = is_second ? second : answer.usage;
-    const auto take = [&](const QuerySample& sample) { AddRow(query, sample.labels, sample.value, usage); };
-    if (!AskOne(query.name, query.text, take, stop)) {
-      for (auto& [pod, used] : usage) (used.*query.field).reset();
-      continue;
-    }
+    UsageColumn column(query, name_of, answer.usage);
+    const auto take = [&](const QuerySample& sample) { column.Take(sample.labels, sample.value); };
+    if (!AskOne(query.name, query.text, take, stop)) continue;
+    column.Add();
     answered_[query.name] = now;
-    for (const auto& [pod, used] : second) {
-      std::optional<double>& field = answer.usage[pod].*query.field;
-      if (const auto& value = used.*query.field) field = std::max(field.value_or(0), *value);
-    }
   }
   const auto details =
       source_.writes_alnair_annotations ? DetailQueries(window_of, source_.selector) : std::vector<DetailQuery>();
@@ -74,7 +62,7 @@ UsageAnswer UsageQuestions::Ask(const Wants& wants, std::stop_token stop) {
     DetailByPod part;
     const auto take = [&](const QuerySample& sample) {
       const auto pod = PodOfRow(sample.labels);
-      if (pod && wants(*pod)) AddDetail(sample.labels, sample.value, part[*pod]);
+      if (pod && name_of(*pod)) AddDetail(sample.labels, sample.value, part[*pod]);
     };
     if (!AskOne(query.name, query.text, take, stop)) continue;
     answered_[query.name] = now;

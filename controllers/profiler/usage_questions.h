@@ -5,7 +5,6 @@
 // in the log until it is answered again. Not thread-safe; blocks for the answers.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <set>
 #include <stop_token>
@@ -41,9 +40,8 @@ class UsageQuestions {
 
   UsageQuestions(Prometheus& prometheus, const UsageSource& source, const kube::Clock& clock, const kube::Log& log);
 
-  // `wants`: the pods whose details count.
-  using Wants = std::function<bool(const kube::ObjectKey& pod)>;
-  UsageAnswer Ask(const Wants& wants, std::stop_token stop);
+  // `name_of`: of the pods that count.
+  UsageAnswer Ask(const UsageColumn::NameOf& name_of, std::stop_token stop);
   // Whether something was not answered at the last time.
   bool is_failing() const { return !failing_.empty(); }
 

@@ -2,6 +2,8 @@
 #include "controllers/profiler/usage_watch.h"
 
 #include <algorithm>
+#include <iterator>
+#include <set>
 #include <utility>
 
 #include "clientlib/client/resource_path.h"
@@ -53,12 +55,6 @@ Json TemplateOf(const kube::Pod& pod) {
   return Json::MakeObject({{"spec", Json::MakeObject({{"containers", std::move(containers)}})}});
 }
 
-// Whether a reader should hear of it at once.
-bool IsNews(const std::optional<api::RunCharacter>& before, const std::optional<api::RunCharacter>& after) {
-  if (!before || !after) return before.has_value() != after.has_value();
-  return before->kind != after->kind || before->bottleneck != after->bottleneck;
-}
-
 JobRef JobOfRun(const api::WorkloadRun& run) {
   RunJob job = RunJobOf(run.job);
   return {std::move(job.kind), std::move(job.key), run.uid};
@@ -108,7 +104,7 @@ void UsageWatch::Note(const kube::Change& change) {
   {
     std::lock_guard lock(mutex_);
     if (!has_begun_) return;
-    if (before != nullptr && !is_same) book_.Remove(before->metadata.uid, {clock_.WallNow()});
+    if (before != nullptr && !is_same) book_.Remove(before->metadata.Key(), before->metadata.uid, {clock_.WallNow()});
   }
   if (pod && !(is_same && before->status.phase == pod->status.phase)) See(pod);
 }
@@ -119,13 +115,14 @@ void UsageWatch::See(const std::shared_ptr<const kube::Pod>& pod) {
   if (!seen) return;
   // A kubelet refused it: it has used nothing, and of a flood of these each would be a run.
   const bool never_ran = seen->ended && pod->status.container_statuses.empty();
+  const std::string owner = seen->owner->Id().ToString();
   {
     std::lock_guard lock(mutex_);
-    if (never_ran && !book_.Has(seen->uid)) return;
+    if (never_ran && !book_.Has(*seen)) return;
     book_.See(*seen);
-    if (!unresolved_.try_emplace(seen->owner->Id(), Unresolved{*seen, pod}).second) return;
+    if (!unresolved_.try_emplace(owner, Unresolved{*seen, pod}).second) return;
   }
-  feed_.Add({seen->key.ns, seen->owner->Id()}, News::kNow, true);
+  feed_.Add({seen->key.ns, owner}, News::kNow, true);
 }
 
 kube::Result<Action> UsageWatch::Reconcile(const ObjectKey& key, std::stop_token stop) {
@@ -138,19 +135,18 @@ kube::Result<Action> UsageWatch::Reconcile(const ObjectKey& key, std::stop_token
   if (clock_.Now() >= next_sweep_) {
     next_sweep_ = clock_.Now() + kEvery;
     AskAll(stop);
-    if (characters_.Choose(to_record_)) feed_.Add(Look(), News::kNow, true);
+    if (characters_.Choose(jobs_)) feed_.Add(Look(), News::kNow, true);
   }
-  if (WriteSome(stop)) return Action::After(std::chrono::seconds(1));
-  return Action::After(std::max(next_sweep_ - clock_.Now(), kube::Duration::zero()));
+  constexpr kube::Duration kPause = std::chrono::seconds(1);  // After the writes of a second.
+  return Action::After(WriteSome(stop) ? kPause : std::max(next_sweep_ - clock_.Now(), kPause));
 }
 
 void UsageWatch::AskAll(std::stop_token stop) {
-  const auto wants = [this](const ObjectKey& key) {
-    const auto pod = caches_.pods.Get<kube::Pod>(key);
+  const UsageColumn::NameOf name_of = [this](const ObjectKey& pod) {
     std::lock_guard lock(mutex_);
-    return pod && book_.Has(pod->metadata.uid);
+    return book_.NameOf(pod);
   };
-  const UsageAnswer answer = questions_.Ask(wants, std::move(stop));
+  const UsageAnswer answer = questions_.Ask(name_of, std::move(stop));
   EndInterval(answer);
   if (annotations_) AnnotateSoon(answer);
 }
@@ -175,10 +171,12 @@ bool UsageWatch::WriteSome(std::stop_token stop) {
     left -= annotations_->WriteSome(to_record_.empty() ? kAnnotationsPerSecond : kAnnotationsBesideRuns, stop);
   }
   while (!to_record_.empty() && !stop.stop_requested()) {
-    if (left < kWritesOfRun) return true;
-    const JobRun run = std::move(to_record_.front());
+    if (std::optional<JobRun> run = RunOf(to_record_.front())) {
+      const std::optional<int> writes = Record(*std::move(run), left, stop);
+      if (!writes) return true;
+      left -= *writes;
+    }
     to_record_.pop_front();
-    if (Record(run, stop)) left -= kWritesOfRun;
   }
   return annotations_ && annotations_->has_more() && !stop.stop_requested();
 }
@@ -194,27 +192,29 @@ void UsageWatch::EndInterval(const UsageAnswer& answer) {
       std::chrono::duration<double>(last ? now - *last : kube::Duration(UsageQuestions::kShortest)).count();
   const double reach = std::chrono::duration<double>(answer.reach).count();
   std::lock_guard lock(mutex_);
-  const std::vector<JobRun> runs = book_.EndInterval(answer.usage, {clock_.WallNow()}, window, reach, gpus_of);
-  running_.clear();
-  for (const JobRun& run : runs) {
-    if (!run.is_over()) running_.push_back({run.job, run.last});
+  jobs_ = book_.EndInterval(answer.usage, {clock_.WallNow()}, window, reach, gpus_of);
+  // What was left of the last interval is among these too. Those that are over do not wait for the others' first word.
+  to_record_.clear();
+  lost_.clear();
+  for (const bool is_over : {true, false}) {
+    for (std::size_t i = 0; i < jobs_.size(); ++i) {
+      const JobNow& job =
+          jobs_[(i + static_cast<std::size_t>(sweeps_)) % jobs_.size()];  // Not always the same is last.
+      if (job.is_over == is_over) to_record_.push_back(job.ref);
+    }
   }
-  to_record_.assign(runs.begin(), runs.end());  // What was left of the last interval is in the new runs too.
-  // So that not always the same are late.
-  std::ranges::rotate(
-      to_record_, to_record_.begin() +
-                      static_cast<std::ptrdiff_t>(runs.empty() ? 0 : static_cast<std::size_t>(sweeps_) % runs.size()));
-  std::ranges::stable_partition(to_record_, &JobRun::is_over);  // Their last word does not wait for the others' first.
-  TakeTurns(to_record_, [](const JobRun& run) { return run.job.key.ns; });
-  std::set<std::string> known;
-  for (const JobRun& run : runs) known.insert(run.job.Id());
-  std::erase_if(workloads_, [&](const auto& workload) { return !known.contains(workload.first); });
+  TakeTurns(to_record_, [](const JobRef& job) { return job.key.ns.str(); });
+  std::set<JobId> known;
+  for (const JobNow& job : jobs_) known.insert(job.ref.Id());
+  std::erase_if(records_, [&](const auto& record) { return !known.contains(record.first); });
   if (++sweeps_ % kSweepsBetweenSearches == kSweepsToSeeAll) AddLostRuns();
 }
 
 std::vector<JobNow> UsageWatch::RunningJobs() const {
   std::lock_guard lock(mutex_);
-  return running_;
+  std::vector<JobNow> running;
+  std::ranges::copy_if(jobs_, std::back_inserter(running), [](const JobNow& job) { return !job.is_over; });
+  return running;
 }
 
 std::optional<JobOnNodes> UsageWatch::OnNodes(const JobRef& job) {
@@ -229,14 +229,14 @@ std::optional<JobOnNodes> UsageWatch::OnNodes(const JobRef& job) {
   std::set<std::string> nodes;
   std::set<double> cores, memories;  // Of a pod, and of a GPU.
   for (const GpuPod& pod : pods) {
-    nodes.insert(pod.node);
+    nodes.insert(pod.node.str());
     found.gpus += pod.gpus;
     found.since = std::max(found.since, pod.started);
-    const auto node = caches_.nodes.Get<kube::Node>({"", pod.node});
+    const auto node = caches_.nodes.Get<kube::Node>({"", pod.node.str()});
     memories.insert(node ? NodeGpusOf(*node).memory : 0);
     const auto object = caches_.pods.Get<kube::Pod>(pod.key);
     cores.insert(object ? CoreLimitOf(*object).value_or(0) : 0);
-    if (found.pods.names.size() < CharacterWatch::kMostPods) found.pods.names.push_back(pod.key.name);
+    if (found.pods.names.size() < CharacterWatch::kMostPods) found.pods.names.push_back(pod.key.name.str());
   }
   if (cores.size() == 1) found.cores_of_pod = *cores.begin();
   if (memories.size() == 1) found.gpu_memory = *memories.begin();
@@ -245,17 +245,18 @@ std::optional<JobOnNodes> UsageWatch::OnNodes(const JobRef& job) {
 }
 
 void UsageWatch::AddLostRuns() {
-  std::set<std::string> known;
-  for (const JobRun& run : to_record_) known.insert(run.job.Id());
+  std::set<JobId> known;
+  for (const JobRef& job : to_record_) known.insert(job.Id());
   for (const auto& profile : caches_.profiles.List<api::WorkloadProfile>()) {
     for (const api::WorkloadRun& run : profile->spec.runs) {
       const JobRef job = JobOfRun(run);
       if (run.end || !source_.Sees(job.key.ns) || known.contains(job.Id())) continue;
-      JobRun lost{job, run};
+      JobRun& lost = lost_[job.Id()] = {job, run};
       lost.run.end = EarliestEndOf(run);  // Nobody saw it.
-      workloads_[job.Id()] = {
-          .identity = {profile->spec.fingerprint, profile->spec.workload}, .was_resumed = true, .written = run};
-      to_record_.push_back(std::move(lost));
+      records_[job.Id()] = {.identity = {profile->spec.fingerprint, profile->spec.workload},
+                            .was_resumed = true,
+                            .written = WrittenRun(run)};
+      to_record_.push_back(job);
     }
   }
   recorded_.clear();
@@ -274,14 +275,14 @@ kube::Result<Action> UsageWatch::Resolve(const ObjectKey& owner, std::stop_token
   std::optional<WorkloadIdentity> identity;
   {
     std::lock_guard lock(mutex_);
-    book_.SetRoot(owner.name, *root);
+    book_.SetRoot(sample->pod.owner->Id(), *root);
     unresolved_.erase(owner.name);
-    if (workloads_.contains(root->Id())) return Action::AwaitChange();
+    if (records_.contains(root->Id())) return Action::AwaitChange();
     if (const auto recorded = recorded_.find(root->Id()); recorded != recorded_.end()) identity = recorded->second;
   }
   if (!identity) identity = IdentityFor(*root, *sample->object, stop);
   std::lock_guard lock(mutex_);
-  workloads_.try_emplace(root->Id(), Workload{.identity = *std::move(identity)});
+  records_.try_emplace(root->Id(), RunRecord{.identity = *std::move(identity)});
   return Action::AwaitChange();
 }
 
@@ -301,81 +302,87 @@ WorkloadIdentity UsageWatch::IdentityFor(const JobRef& job, const kube::Pod& pod
   return identity;
 }
 
-bool UsageWatch::IsWorthWriting(const JobRun& now, const Workload& known) const {
-  if (!known.written) return true;
-  const api::WorkloadRun& before = *known.written;
-  const std::int64_t more = now.run.gpu_seconds - before.gpu_seconds;
-  return now.is_over() != before.end.has_value() || now.run.gpus > before.gpus || IsNews(before.usage, now.run.usage) ||
-         IsNews(before.character, now.run.character) ||
-         more > std::max<std::int64_t>(before.gpu_seconds / 10, 600L * now.run.gpus);
+std::optional<JobRun> UsageWatch::RunOf(const JobRef& job) const {
+  if (const auto lost = lost_.find(job.Id()); lost != lost_.end()) return lost->second;
+  std::lock_guard lock(mutex_);
+  return book_.RunOf(job.Id());
 }
 
 bool UsageWatch::IsResolved(const JobRef& job) const {
   std::lock_guard lock(mutex_);
-  return workloads_.contains(job.Id());
+  return records_.contains(job.Id());
 }
 
-std::optional<UsageWatch::Workload> UsageWatch::WorkloadOf(const JobRef& job) {
+std::optional<api::WorkloadRun> UsageWatch::RunInProfile(const std::string& fingerprint, const JobRef& job) const {
+  const auto profile = caches_.profiles.Get<api::WorkloadProfile>({"", fingerprint});
+  if (!profile) return std::nullopt;
+  const auto run = std::ranges::find(profile->spec.runs, job.uid.view(), &api::WorkloadRun::uid);
+  return run == profile->spec.runs.end() ? std::nullopt : std::optional(*run);
+}
+
+std::optional<RunRecord> UsageWatch::RecordOf(const JobRef& job) {
   std::lock_guard lock(mutex_);
-  const auto at = workloads_.find(job.Id());
-  if (at == workloads_.end()) return std::nullopt;
+  const auto at = records_.find(job.Id());
+  if (at == records_.end()) return std::nullopt;
   if (std::exchange(at->second.was_resumed, true)) return at->second;
-  const auto profile = caches_.profiles.Get<api::WorkloadProfile>({"", at->second.identity.fingerprint});
-  if (!profile) return at->second;
-  const auto before = std::ranges::find(profile->spec.runs, job.uid, &api::WorkloadRun::uid);
-  if (before == profile->spec.runs.end()) return at->second;
+  const auto before = RunInProfile(at->second.identity.fingerprint, job);
+  if (!before) return at->second;
   book_.Resume(job.Id(), *before);
-  at->second.written = *before;
+  at->second.written.emplace(*before);
   if (before->character) characters_.Resume(job.Id(), *before->character);
   return std::nullopt;  // The next sweep has both.
 }
 
-bool UsageWatch::Record(JobRun now, std::stop_token stop) {
+std::optional<int> UsageWatch::Record(JobRun now, int left, std::stop_token stop) {
   // How long it has been known here.
   const kube::Duration ago =
       now.is_over() ? std::min(clock_.WallNow() - now.run.end->value, clock_.Now() - began_) : kube::Duration::zero();
-  const std::optional<Workload> known = WorkloadOf(now.job);
+  const std::optional<RunRecord> known = RecordOf(now.job);
   if (!known) {
     if (ago > kGiveUp && !IsResolved(now.job)) Forget(now.job);
-    return false;
+    return 0;
   }
   now.run.character = characters_.Of(now.job.Id());
   // Of a run that ended while nobody looked, what was recorded stays.
-  if (!now.run.character && now.is_over() && known->written) now.run.character = known->written->character;
+  if (!now.run.character && now.is_over() && known->written && known->written->has_character) {
+    if (const auto before = RunInProfile(known->identity.fingerprint, now.job)) now.run.character = before->character;
+  }
   const bool is_empty = now.run.usage == api::ResourceUsage();  // No source told anything.
-  if (is_empty || !IsWorthWriting(now, *known)) {
+  if (is_empty || !known->IsWorthWriting(now.run)) {
     const bool may_be_told = is_empty && questions_.is_failing() && ago <= kGiveUp;
     if (now.is_over() && !may_be_told) Forget(now.job);
-    return false;
+    return 0;
   }
-  if (clock_.Now() < known->not_before) return false;
+  if (clock_.Now() < known->not_before) return 0;
   NewSpeeds record{known->identity.fingerprint, known->identity.workload};
   api::WorkloadRun& run = record.runs.emplace_back(now.run);
   const auto job = caches_.jobs.Get<ElasticHorovodJob>(now.job.key);
   if (now.is_over() && job && job->metadata.uid == now.job.uid) {  // Its workers never say whether it succeeded.
     if (job->status.phase == "Succeeded") run.outcome = api::RunOutcome::kSucceeded;
     else if (job->status.phase == "Failed") run.outcome = api::RunOutcome::kFailed;
-    else if (ago < kLastWord && !job->metadata.is_being_deleted()) return false;
+    else if (ago < kLastWord && !job->metadata.is_being_deleted()) return 0;
   }
+  const int writes = store_.WritesOf(record.fingerprint, record.workload.ns);
+  if (writes > left) return std::nullopt;
   const kube::Status saved = store_.Save(record, std::move(stop));
   NoteWritten(now, run, saved);
   if (saved ? now.is_over() : ago > kGiveUp) Forget(now.job);
-  return true;
+  return writes;
 }
 
 void UsageWatch::NoteWritten(const JobRun& now, const api::WorkloadRun& run, const kube::Status& saved) {
   bool is_first = false;
   {
     std::lock_guard lock(mutex_);
-    const auto at = workloads_.find(now.job.Id());
-    if (at == workloads_.end()) return;
-    Workload& workload = at->second;
+    const auto at = records_.find(now.job.Id());
+    if (at == records_.end()) return;
+    RunRecord& record = at->second;
     if (saved) {
-      workload.written = run;
-      workload.failures = 0;
+      record.written.emplace(run);
+      record.failures = 0;
     } else {
-      is_first = workload.failures++ == 0;
-      workload.not_before = clock_.Now() + std::min(kLongestPause, kEvery * (1 << std::min(workload.failures, 6)));
+      is_first = record.failures++ == 0;
+      record.not_before = clock_.Now() + std::min(kLongestPause, kEvery * (1 << std::min(record.failures, 6)));
     }
   }
   if (is_first) {
@@ -387,7 +394,7 @@ void UsageWatch::NoteWritten(const JobRun& now, const api::WorkloadRun& run, con
 void UsageWatch::Forget(const JobRef& job) {
   std::lock_guard lock(mutex_);
   // Its pods may have come back meanwhile: then it goes on.
-  if (book_.Forget(job.Id())) workloads_.erase(job.Id());
+  if (book_.Forget(job.Id())) records_.erase(job.Id());
 }
 
 }  // namespace grus

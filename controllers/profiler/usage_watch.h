@@ -5,8 +5,8 @@
 // Jobs of any kind count that have pods with GPUs: a job is the controller of its pods; above a ReplicaSet or a Job,
 // the controller of that; a PodGroup, if its pods have no controller. What a pod used until it vanished counts. One
 // query at a time, each for all pods of the cluster. A run is written when a reader would notice the difference, and
-// when it is over, at most five a second. A source that is missing or fails leaves its numbers out, and one
-// line in the log. A restart of grus goes on with the runs that are recorded.
+// when it is over; all writes are at most ten a second. A source that is missing or fails leaves its numbers out, and
+// one line in the log. A restart of grus goes on with the runs that are recorded.
 //
 // Thread-safe. A pass blocks for the answers and the writes.
 #pragma once
@@ -16,7 +16,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -30,6 +29,7 @@
 #include "controllers/profiler/alnair_annotations.h"
 #include "controllers/profiler/character_watch.h"
 #include "controllers/profiler/pod_owners.h"
+#include "controllers/profiler/run_record.h"
 #include "controllers/profiler/usage_questions.h"
 #include "controllers/prometheus/prometheus.h"
 #include "controllers/telemetry/run_book.h"
@@ -43,17 +43,11 @@ struct UsageCaches {
   kube::Informer& profiles;
 };
 
-// What a job did in the last interval.
-struct JobNow {
-  JobRef ref = {};
-  GpuInterval use = {};
-};
-
 class UsageWatch final : public kube::Reconciler {
  public:
   static constexpr kube::Duration kEvery = std::chrono::minutes(1);
-  // Each run is a write of a profile and one of its status. While both are due, Alnair's annotations get a part.
-  static constexpr int kWritesPerSecond = 10, kWritesOfRun = 2, kAnnotationsPerSecond = 5, kAnnotationsBesideRuns = 4;
+  // While runs are due too, Alnair's annotations get a part.
+  static constexpr int kWritesPerSecond = 10, kAnnotationsPerSecond = 5, kAnnotationsBesideRuns = 4;
 
   UsageWatch(kube::Client& client, UsageCaches caches, ProfileStore& store, Prometheus& prometheus, UsageSource source,
              const kube::Clock& clock, const kube::Log& log);
@@ -72,13 +66,6 @@ class UsageWatch final : public kube::Reconciler {
   static kube::ObjectKey Look() { return {"", "look"}; }
 
  private:
-  struct Workload {
-    WorkloadIdentity identity = {};
-    bool was_resumed = false;
-    std::optional<api::WorkloadRun> written = {};
-    int failures = 0;              // Of writes, one after another.
-    kube::TimePoint not_before{};  // Of the next write.
-  };
   struct Unresolved {
     GpuPod pod;
     std::shared_ptr<const kube::Pod> object;
@@ -99,14 +86,16 @@ class UsageWatch final : public kube::Reconciler {
   std::optional<JobOnNodes> OnNodes(const JobRef& job);
   // Those that did not end, and whose jobs have no pods any more.
   void AddLostRuns();
+  std::optional<JobRun> RunOf(const JobRef& job) const;
   // What is known of the job; nullopt: its run is not to be recorded yet.
-  std::optional<Workload> WorkloadOf(const JobRef& job);
+  std::optional<RunRecord> RecordOf(const JobRef& job);
+  // As it stands in the profile, as far as that has been seen.
+  std::optional<api::WorkloadRun> RunInProfile(const std::string& fingerprint, const JobRef& job) const;
   // Whether its workload is known.
   bool IsResolved(const JobRef& job) const;
-  // Whether it tried to write.
-  bool Record(JobRun now, std::stop_token stop);
+  // How many writes it tried; nullopt: it needs more than `left`.
+  std::optional<int> Record(JobRun now, int left, std::stop_token stop);
   void NoteWritten(const JobRun& now, const api::WorkloadRun& run, const kube::Status& saved);
-  bool IsWorthWriting(const JobRun& now, const Workload& known) const;
   void Forget(const JobRef& job);
 
   kube::Client& client_;
@@ -123,18 +112,19 @@ class UsageWatch final : public kube::Reconciler {
   UsageQuestions questions_;
   std::optional<AlnairAnnotations> annotations_;  // Where they are wanted.
   kube::TimePoint began_{};
-  std::deque<JobRun> to_record_;
+  std::deque<JobRef> to_record_;
+  std::map<JobId, JobRun> lost_;  // Of these.
 
   CharacterWatch characters_;
 
   mutable std::mutex mutex_;  // Guards what follows.
   RunBook book_;
-  std::vector<JobNow> running_;
+  std::vector<JobNow> jobs_;  // Written by the pass that sweeps.
   bool has_begun_ = false;
-  std::map<std::string, Unresolved> unresolved_;  // By the owner's ID: one of its pods.
-  std::map<std::string, Workload> workloads_;     // By the job's ID.
-  // By the ID of a job, of runs that were recorded before and did not end: their profile, and what that is of.
-  std::map<std::string, WorkloadIdentity> recorded_;
+  std::map<std::string, Unresolved> unresolved_;  // By the text of the owner's ID: one of its pods.
+  std::map<JobId, RunRecord> records_;
+  // Of runs that were recorded before and did not end: their profile, and what that is of.
+  std::map<JobId, WorkloadIdentity> recorded_;
 };
 
 }  // namespace grus

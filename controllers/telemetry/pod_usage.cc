@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kMostCores = 1e5;
 
-using Number = std::optional<double> PodUsage::*;
+using Number = MaybeNumber PodUsage::*;
 using TextOf = std::function<std::string(const QueryWindow&)>;
 
 }  // namespace
@@ -81,13 +81,22 @@ std::optional<kube::ObjectKey> PodOfRow(const QueryLabels& labels) {
   return std::nullopt;
 }
 
-void AddRow(const UsageQuery& query, const QueryLabels& labels, double value, UsageByPod& usage) {
-  const double scaled = value * query.scale;
-  if (!std::isfinite(scaled) || scaled < 0 || scaled > query.highest) return;
+void UsageColumn::Take(const QueryLabels& labels, double value) {
+  const double scaled = value * query_.scale;
+  if (!std::isfinite(scaled) || scaled < 0 || scaled > query_.highest) return;
   const auto pod = PodOfRow(labels);
   if (!pod) return;
-  std::optional<double>& field = usage[*pod].*query.field;
-  field = std::max(field.value_or(0), scaled);
+  PodUsage* usage = usage_.Find(*pod);
+  if (usage == nullptr) {
+    const auto name = name_of_(*pod);
+    if (!name) return;
+    usage = &usage_[*name];
+  }
+  values_.emplace_back(usage, scaled);
+}
+
+void UsageColumn::Add() const {
+  for (const auto& [usage, value] : values_) (usage->*query_.field).Raise(value);
 }
 
 }  // namespace grus

@@ -7,12 +7,17 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
+#include <memory>
+#include <memory_resource>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "clientlib/model/compact_key.h"
 #include "clientlib/model/meta.h"
 
 namespace grus {
@@ -23,22 +28,66 @@ inline constexpr char kPodLabels[] =
     "container_label_io_kubernetes_pod_name";
 inline constexpr double kMostBytes = 1e14, kMostGpuMemory = 1e12;
 
-// Of one pod, over the window of the queries.
-struct PodUsage {
-  std::optional<double> gpu_utilization = {}, max_gpu_utilization = {};  // 0..1; the mean of its GPUs, and the highest.
-  std::optional<double> memory_bandwidth = {};                           // 0..1
-  std::optional<double> max_gpu_memory = {};                             // Bytes, of one GPU.
-  std::optional<double> cpu_cores = {};
-  std::optional<double> max_memory = {};          // Bytes
-  std::optional<double> network = {}, disk = {};  // Bytes/s
+// A number or none, in the 8 bytes of the number. It is never NaN.
+class MaybeNumber {
+ public:
+  constexpr MaybeNumber() = default;
+  constexpr MaybeNumber(double value) : value_(value) {}  // NOLINT: implicit on purpose
+  constexpr operator std::optional<double>() const { return *this ? std::optional(value_) : std::nullopt; }  // NOLINT
+  constexpr explicit operator bool() const { return value_ == value_; }
+  constexpr double operator*() const { return value_; }
+  // Of two numbers the higher one.
+  constexpr void Raise(double value) {
+    if (!*this || value_ < value) value_ = value;
+  }
+  friend constexpr bool operator==(MaybeNumber a, MaybeNumber b) { return a.value_ == b.value_ || (!a && !b); }
+
+ private:
+  double value_ = std::numeric_limits<double>::quiet_NaN();
 };
 
-using UsageByPod = std::unordered_map<kube::ObjectKey, PodUsage>;
+// Of one pod, over the window of the queries.
+struct PodUsage {
+  MaybeNumber gpu_utilization = {}, max_gpu_utilization = {};  // 0..1; the mean of its GPUs, and the highest.
+  MaybeNumber memory_bandwidth = {};                           // 0..1
+  MaybeNumber max_gpu_memory = {};                             // Bytes, of one GPU.
+  MaybeNumber cpu_cores = {};
+  MaybeNumber max_memory = {};          // Bytes
+  MaybeNumber network = {}, disk = {};  // Bytes/s
+};
+
+// Of many pods, for a short time: its memory goes back as a whole. Not thread-safe.
+class UsageByPod {
+ public:
+  UsageByPod() = default;
+  UsageByPod(UsageByPod&&) = default;
+  UsageByPod& operator=(UsageByPod&&) = delete;  // Each has its own memory.
+
+  PodUsage& operator[](const kube::CompactKey& pod) { return pods_.try_emplace(pod).first->second; }
+  // Null: there is none. It stays where it is when others are added.
+  template <typename Key>
+  PodUsage* Find(const Key& pod) {
+    const auto at = pods_.find(pod);
+    return at == pods_.end() ? nullptr : &at->second;
+  }
+  template <typename Key>
+  const PodUsage* Find(const Key& pod) const {
+    const auto at = pods_.find(pod);
+    return at == pods_.end() ? nullptr : &at->second;
+  }
+  std::size_t size() const { return pods_.size(); }
+
+ private:
+  // Apart, since the map knows its address.
+  std::unique_ptr<std::pmr::monotonic_buffer_resource> memory_ =
+      std::make_unique<std::pmr::monotonic_buffer_resource>();
+  std::pmr::unordered_map<kube::CompactKey, PodUsage, kube::HashOfKey, kube::SameKey> pods_{memory_.get()};
+};
 
 struct UsageQuery {
   std::string name = {};  // Of what is asked, for the log: "GPU utilisation".
   std::string text = {};
-  std::optional<double> PodUsage::*field = nullptr;
+  MaybeNumber PodUsage::*field = nullptr;
   double scale = 1;    // The answer times this is the field.
   double highest = 0;  // A field above is no value: DCGM's blanks are near 2^63.
 };
@@ -55,7 +104,23 @@ std::string_view LabelOf(const QueryLabels& labels, std::string_view name);  // 
 // honorLabels; then pod and namespace are those of the exporter. Nullopt: it is about none.
 std::optional<kube::ObjectKey> PodOfRow(const QueryLabels& labels);
 
-// Takes the row of an answer to `query`. Of two sources for one pod, the higher value counts.
-void AddRow(const UsageQuery& query, const QueryLabels& labels, double value, UsageByPod& usage);
+// The answer to `query`, as its rows come: none of it counts before Add(), since it may turn out to be cut off.
+class UsageColumn {
+ public:
+  // `name_of`: a pod as its name is kept elsewhere; nullopt: it does not count.
+  using NameOf = std::function<std::optional<kube::CompactKey>(const kube::ObjectKey& pod)>;
+  UsageColumn(const UsageQuery& query, const NameOf& name_of, UsageByPod& usage)
+      : query_(query), name_of_(name_of), usage_(usage) {}
+
+  void Take(const QueryLabels& labels, double value);
+  // Of two rows or sources for one pod, the higher value counts.
+  void Add() const;
+
+ private:
+  const UsageQuery& query_;
+  const NameOf& name_of_;
+  UsageByPod& usage_;
+  std::vector<std::pair<PodUsage*, double>> values_;
+};
 
 }  // namespace grus

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
+#include <iterator>
 #include <utility>
 
 namespace grus {
@@ -54,7 +54,7 @@ struct RunBook::Interval {
     gpu_seconds += pod.gpus * SecondsBetween(pod.started, until);
     stays.push_back({pod.started, until, pod.gpus});
     began = std::min(began.value_or(pod.started), pod.started);
-    const NodeGpus node = gpus_of(pod.node);
+    const NodeGpus node = gpus_of(pod.node.str());
     gpu_types.insert(node.type);
     if (!pod.ended) {
       is_running = true;
@@ -84,11 +84,11 @@ GpuInterval RunBook::Job::UseIn(const Interval& interval) {
   double busy = 0, weight = 0, all = 0;
   for (const PodInterval& pod : interval.pods) {
     all += pod.gpus;
-    if (const auto used = pod.used.gpu_utilization) {
+    if (const MaybeNumber used = pod.used.gpu_utilization) {
       busy += *used * pod.gpus;
       weight += pod.gpus;
     }
-    if (const auto used = pod.used.max_gpu_memory) use.max_memory = std::max(use.max_memory.value_or(0), *used);
+    if (const MaybeNumber used = pod.used.max_gpu_memory) use.max_memory = std::max(use.max_memory.value_or(0), *used);
   }
   if (weight > 0 && 2 * weight >= all) use.utilization = busy / weight;
   use.gpus = interval.running_gpus;
@@ -98,70 +98,87 @@ GpuInterval RunBook::Job::UseIn(const Interval& interval) {
 
 void RunBook::Job::End(const Interval& interval) {
   usage.Add(interval.pods, std::max(interval.seconds, 1.0));
-  const Time start = WholeSeconds(*interval.began);
-  run.start = run.uid.empty() ? start : std::min(run.start, start);
-  run.uid = ref.uid;
-  run.job = ref.ToString();
+  const Time began = WholeSeconds(*interval.began);
+  start = std::min(start.value_or(began), began);
   // Of a job on several types it cannot be said what it does on one.
-  run.gpu_type = interval.gpu_types.size() == 1 ? *interval.gpu_types.begin() : std::string();
-  run.gpus = std::max(run.gpus, interval.gpus());
-  run.gpu_seconds = std::llround(gpu_seconds + interval.gpu_seconds);
-  run.usage = usage.Summary();
+  gpu_type = kube::CompactString::Shared(interval.gpu_types.size() == 1 ? *interval.gpu_types.begin() : std::string());
+  gpus = std::max(gpus, interval.gpus());
+  gpu_seconds = std::llround(gone_gpu_seconds + interval.gpu_seconds);
   last = UseIn(interval);
-  run.end = interval.is_running ? std::nullopt : std::optional(WholeSeconds(*interval.ended));
-  run.outcome = interval.is_running ? api::RunOutcome::kNotKnown : interval.outcome;
+  end = interval.is_running ? std::nullopt : std::optional(WholeSeconds(*interval.ended));
+  outcome = interval.is_running ? api::RunOutcome::kNotKnown : interval.outcome;
+}
+
+WorkloadRun RunBook::Job::Run() const {
+  return {.uid = ref.uid.str(),
+          .job = ref.ToString(),
+          .gpu_type = gpu_type.str(),
+          .gpus = gpus,
+          .gpu_seconds = gpu_seconds,
+          .start = start.value_or(Time()),
+          .end = end,
+          .outcome = outcome,
+          .usage = usage.Summary()};
 }
 
 void RunBook::See(GpuPod pod) {
   const auto [owner, is_new_owner] = owners_.try_emplace(pod.owner->Id(), pod.owner);
   if (is_new_owner) with_pods_.insert(RootOf(*owner->second).Id());
   pod.owner = owner->second;
-  const auto [at, is_new] = pods_.try_emplace(pod.uid, pod);
-  if (is_new) return;
-  if (at->second.ended && !pod.ended) {  // Old news.
-    pod.ended = at->second.ended;
-    pod.outcome = at->second.outcome;
+  const auto known = pods_.Find(pod.key, pod.uid);
+  if (known != pods_.end() && known->ended && !pod.ended) {  // Old news.
+    pod.ended = known->ended;
+    pod.outcome = known->outcome;
   }
-  at->second = std::move(pod);
+  pods_.Put(std::move(pod));
 }
 
-void RunBook::Remove(const std::string& pod_uid, Time now) {
-  const auto at = pods_.find(pod_uid);
-  if (at == pods_.end() || at->second.ended) return;
-  at->second.ended = now;
-  at->second.outcome = api::RunOutcome::kDeleted;
+void RunBook::Remove(const kube::CompactKey& pod, std::string_view uid, Time now) {
+  const auto known = pods_.Find(pod, uid);
+  if (known == pods_.end() || known->ended) return;
+  GpuPod ended = *known;
+  ended.ended = now;
+  ended.outcome = api::RunOutcome::kDeleted;
+  pods_.Put(std::move(ended));
+}
+
+std::optional<kube::CompactKey> RunBook::NameOf(const kube::ObjectKey& pod) const {
+  if (const auto [first, last] = pods_.Named(pod); first != last) return first->key;
+  const auto past = past_.find(pod);
+  return past == past_.end() ? std::nullopt : std::optional(past->first);
 }
 
 const JobRef& RunBook::RootOf(const JobRef& owner) const {
   const auto at = roots_.find(owner.Id());
-  return at == roots_.end() ? owner : at->second;
+  return at == roots_.end() ? owner : *at->second;
 }
 
-void RunBook::SetRoot(const std::string& owner_id, const JobRef& root) {
-  roots_[owner_id] = root;
-  if (owners_.contains(owner_id)) with_pods_.insert(root.Id());
-  const auto own = jobs_.find(owner_id);
-  if (owner_id == root.Id() || own == jobs_.end()) return;
-  Job& job = jobs_[root.Id()];
+void RunBook::SetRoot(const JobId& owner, const JobRef& root) {
+  const auto known = owners_.find(owner);
+  if (known != owners_.end() && *known->second == root) roots_.erase(owner);
+  else roots_[owner] = std::make_shared<const JobRef>(root);
+  if (known != owners_.end()) with_pods_.insert(root.Id());
+  const auto own = jobs_.find(owner);
+  if (owner == root.Id() || own == jobs_.end()) return;
   const Job part = std::move(own->second);
   jobs_.erase(own);
+  const auto [at, is_new] = jobs_.try_emplace(root.Id(), part);
+  Job& job = at->second;
   job.ref = root;
+  if (is_new) return;
   job.usage.Merge(part.usage);
+  job.gone_gpu_seconds += part.gone_gpu_seconds;
+  job.start = std::min(job.start, part.start);
+  job.gpus += part.gpus;
   job.gpu_seconds += part.gpu_seconds;
-  const WorkloadRun so_far = std::exchange(job.run, part.run);
-  job.run.uid = root.uid;
-  job.run.job = root.ToString();
-  if (so_far.uid.empty()) return;
-  job.run.start = std::min(job.run.start, so_far.start);
-  job.run.gpus += so_far.gpus;
-  job.run.gpu_seconds += so_far.gpu_seconds;
-  if (!so_far.end || !job.run.end) job.run.end = std::nullopt;
-  else job.run.end = std::max(so_far.end, job.run.end);
+  job.gpu_type = part.gpu_type;
+  job.outcome = part.outcome;
+  job.end = job.end && part.end ? std::max(job.end, part.end) : std::nullopt;
 }
 
-void RunBook::Resume(const std::string& job_id, const WorkloadRun& before) {
+void RunBook::Resume(const JobId& job_id, const WorkloadRun& before) {
   const auto at = jobs_.find(job_id);
-  if (at == jobs_.end()) return;
+  if (at == jobs_.end() || !at->second.start) return;
   Job& job = at->second;
   const auto gpu_seconds = static_cast<double>(before.gpu_seconds);
   job.usage.Merge(
@@ -169,39 +186,44 @@ void RunBook::Resume(const std::string& job_id, const WorkloadRun& before) {
   // Pods that began since then are further ones. Those that ran before were counted, from their beginning, and what is
   // more was of pods that have gone. When it was recorded is not known, so what the living pods used since then is
   // taken off as well: that much of the gone ones is missing, all of it at most.
-  const bool is_behind = before.end && *before.end <= job.run.start;
-  const std::int64_t gone = is_behind ? before.gpu_seconds : before.gpu_seconds - job.run.gpu_seconds;
-  job.gpu_seconds += static_cast<double>(std::max<std::int64_t>(gone, 0));
-  job.run.gpu_seconds += std::max<std::int64_t>(gone, 0);
-  job.run.start = std::min(job.run.start, before.start);
-  job.run.gpus = std::max(job.run.gpus, before.gpus);
-  job.run.usage = job.usage.Summary();
-  if (job.run.end && !before.end) job.run.end = std::max(*job.run.end, EarliestEndOf(before));
+  const bool is_behind = before.end && *before.end <= *job.start;
+  const std::int64_t gone = is_behind ? before.gpu_seconds : before.gpu_seconds - job.gpu_seconds;
+  job.gone_gpu_seconds += static_cast<double>(std::max<std::int64_t>(gone, 0));
+  job.gpu_seconds += std::max<std::int64_t>(gone, 0);
+  job.start = std::min(*job.start, before.start);
+  job.gpus = std::max(job.gpus, before.gpus);
+  if (job.end && !before.end) job.end = std::max(*job.end, EarliestEndOf(before));
 }
 
-std::vector<RunBook::PodOfJob> RunBook::PodsByJob(Ids& ids) const {
+std::vector<RunBook::PodOfJob> RunBook::PodsByJob() {
   std::vector<PodOfJob> pods;
   pods.reserve(pods_.size());
-  for (const auto& [uid, pod] : pods_) {
-    const JobRef& root = RootOf(*pod.owner);
-    const auto [id, is_new] = ids.try_emplace(&root);
-    if (is_new) id->second = root.Id();
-    pods.push_back({id->second, &root, &pod});
+  std::unordered_map<const JobRef*, Job*> jobs;  // By owner.
+  for (const GpuPod& pod : pods_) {
+    Job*& job = jobs[pod.owner.get()];
+    if (job == nullptr) {
+      const JobRef& root = RootOf(*pod.owner);
+      job = &jobs_[root.Id()];
+      job->ref = root;
+    }
+    pods.push_back({job, &pod});
   }
-  std::ranges::sort(pods, {}, &PodOfJob::job_id);
+  std::ranges::sort(pods, {}, &PodOfJob::job);
   return pods;
 }
 
-RunBook::Names RunBook::ContestedNames(const std::vector<PodOfJob>& pods) const {
-  std::vector<std::pair<const kube::ObjectKey*, std::string_view>> names;
-  names.reserve(pods.size() + past_.size());
-  for (const PodOfJob& of : pods) names.emplace_back(&of.pod->key, of.job_id);
-  for (const Past& past : past_) names.emplace_back(&past.pod, past.job_id);
-  std::ranges::sort(names, {}, [](const auto& name) -> const kube::ObjectKey& { return *name.first; });
+RunBook::Names RunBook::ContestedNames() const {
   Names contested;
-  for (std::size_t at = 1; at < names.size(); ++at) {
-    const auto &before = names[at - 1], &name = names[at];
-    if (*before.first == *name.first && before.second != name.second) contested.insert(*name.first);
+  const GpuPod* before = nullptr;
+  const auto job_of = [this](const GpuPod& pod) { return RootOf(*pod.owner).Id(); };
+  for (const GpuPod& pod : pods_) {
+    if (before != nullptr && before->key == pod.key && job_of(*before) != job_of(pod)) contested.insert(pod.key);
+    before = &pod;
+  }
+  for (const auto& [name, past] : past_) {
+    const auto [first, last] = pods_.Named(name);
+    const bool is_one = std::all_of(first, last, [&](const GpuPod& pod) { return job_of(pod) == past.job_id; });
+    if (!is_one || past_.lower_bound(name)->second.job_id != past.job_id) contested.insert(name);
   }
   return contested;
 }
@@ -221,66 +243,70 @@ RunBook::Interval RunBook::IntervalOf(std::span<const PodOfJob> pods, const Mome
     interval.Add(pod, until, moment.gpus_of);
     PodInterval part{.seconds = SecondsBetween(std::max(pod.started, moment.start), until), .gpus = pod.gpus};
     interval.seconds = std::max(interval.seconds, SecondsBetween(std::max(*interval.began, moment.start), until));
-    const auto used = moment.usage.find(pod.key);
-    if (used != moment.usage.end() && !moment.contested.contains(pod.key)) part.used = used->second;
+    const PodUsage* used = moment.usage.Find(pod.key);
+    if (used != nullptr && !moment.contested.contains(pod.key)) part.used = *used;
     interval.pods.push_back(part);
   }
   return interval;
 }
 
-std::vector<JobRun> RunBook::EndInterval(const UsageByPod& usage, Time now, double window, double reach,
+std::vector<JobNow> RunBook::EndInterval(const UsageByPod& usage, Time now, double window, double reach,
                                          const GpusOf& gpus_of) {
   const Time earliest = SecondsBefore(now, window);
   const Time start = std::max(interval_start_.value_or(earliest), earliest);
   interval_start_ = now;
-  std::erase_if(past_, [&](const Past& past) { return SecondsBetween(past.ended, now) > kLongestLook; });
-  Ids ids;
-  const std::vector<PodOfJob> pods = PodsByJob(ids);
-  const Names contested = ContestedNames(pods);
+  std::erase_if(past_, [&](const auto& past) { return SecondsBetween(past.second.ended, now) > kLongestLook; });
+  const std::vector<PodOfJob> pods = PodsByJob();
+  const Names contested = ContestedNames();
   for (auto first = pods.begin(); first != pods.end();) {
-    const auto last = std::find_if(first, pods.end(), [&](const auto& of) { return of.job_id != first->job_id; });
-    Job& job = jobs_[std::string(first->job_id)];
-    job.ref = *first->job;
-    job.End(IntervalOf({first, last}, {start, now, gpus_of, usage, contested}));
+    const auto last = std::find_if(first, pods.end(), [&](const auto& of) { return of.job != first->job; });
+    first->job->End(IntervalOf({first, last}, {start, now, gpus_of, usage, contested}));
     first = last;
   }
   // What is left of an owner whose pods turned out to be another job's.
-  std::erase_if(jobs_, [&](const auto& job) {
-    return !job.second.run.end && !std::ranges::binary_search(pods, job.first, {}, &PodOfJob::job_id);
+  std::erase_if(jobs_, [&](auto& job) {
+    return !job.second.end && !std::ranges::binary_search(pods, &job.second, {}, &PodOfJob::job);
   });
   AddLate(usage, SecondsBefore(now, reach), contested);
   DropEnded(now);
-  std::vector<JobRun> runs;
-  for (const auto& [id, job] : jobs_) runs.push_back({job.ref, job.run, job.last});
-  return runs;
+  std::vector<JobNow> jobs;
+  jobs.reserve(jobs_.size());
+  for (const auto& [id, job] : jobs_) jobs.push_back({job.ref, job.last, *job.start, job.end.has_value()});
+  return jobs;
+}
+
+std::optional<JobRun> RunBook::RunOf(const JobId& job_id) const {
+  const auto at = jobs_.find(job_id);
+  if (at == jobs_.end()) return std::nullopt;
+  return JobRun{at->second.ref, at->second.Run()};
 }
 
 Time EarliestEndOf(const WorkloadRun& run) {
   return {run.start.value + std::chrono::seconds(run.gpu_seconds / std::max(run.gpus, 1))};
 }
 
-std::vector<GpuPod> RunBook::PodsOf(const std::string& job_id) const {
+std::vector<GpuPod> RunBook::PodsOf(const JobId& job_id) const {
   std::vector<GpuPod> pods;
-  for (const auto& [uid, pod] : pods_) {
+  for (const GpuPod& pod : pods_) {
     if (!pod.ended && RootOf(*pod.owner).Id() == job_id) pods.push_back(pod);
   }
   return pods;
 }
 
 std::vector<RunBook::Running> RunBook::RunningPods(Time now, double reach) const {
-  std::unordered_map<kube::ObjectKey, int> owners_of_name;
-  for (const auto& [uid, pod] : pods_) ++owners_of_name[pod.key];
-  for (const Past& past : past_) {
-    if (SecondsBetween(past.ended, now) <= reach) ++owners_of_name[past.pod];
+  Names past_names;
+  for (const auto& [name, past] : past_) {
+    if (SecondsBetween(past.ended, now) <= reach) past_names.insert(name);
   }
   std::vector<Running> running;
-  for (const auto& [uid, pod] : pods_) {
-    if (!pod.ended) running.push_back({pod, owners_of_name.at(pod.key) == 1});
+  for (const GpuPod& pod : pods_) {
+    const auto [first, last] = pods_.Named(pod.key);
+    if (!pod.ended) running.push_back({pod, std::next(first) == last && !past_names.contains(pod.key)});
   }
   return running;
 }
 
-bool RunBook::Forget(const std::string& job_id) {
+bool RunBook::Forget(const JobId& job_id) {
   if (with_pods_.contains(job_id)) return false;
   jobs_.erase(job_id);
   return true;
@@ -291,47 +317,47 @@ void RunBook::AddLate(const UsageByPod& usage, Time earliest, const Names& conte
     std::vector<PodInterval> pods;
     Time from, to;
   };
-  std::map<std::string, Late> late;
-  for (const Past& past : past_) {
+  std::map<JobId, Late> late;
+  for (const auto& [name, past] : past_) {
     const auto job = jobs_.find(past.job_id);
-    if (job == jobs_.end() || !job->second.run.end || job->second.run.usage != api::ResourceUsage()) continue;
+    if (job == jobs_.end() || !job->second.end || job->second.usage.Summary() != api::ResourceUsage()) continue;
     Late& its = late.try_emplace(past.job_id, Late{{}, past.started, past.ended}).first->second;
     its.from = std::min(its.from, past.started);
     its.to = std::max(its.to, past.ended);
     PodInterval& pod = its.pods.emplace_back();
     pod.seconds = SecondsBetween(past.started, past.ended);
     pod.gpus = past.gpus;
-    const auto used = usage.find(past.pod);
-    if (used != usage.end() && !contested.contains(past.pod)) pod.used = used->second;
+    const PodUsage* used = usage.Find(name);
+    if (used != nullptr && !contested.contains(name)) pod.used = *used;
   }
   for (auto& [id, its] : late) {
     Job& job = jobs_.at(id);
-    const Time began = std::min(its.from, job.run.start);
+    const Time began = std::min(its.from, *job.start);
     if (2 * SecondsBetween(std::max(began, earliest), its.to) < SecondsBetween(began, its.to)) {
       for (PodInterval& pod : its.pods) pod.used = MaximaOf(pod.used);
     }
     job.usage.Add(its.pods, std::max(SecondsBetween(its.from, its.to), 1.0));
-    job.run.usage = job.usage.Summary();
   }
 }
 
 // Their intervals are over. A job that has none left stays until it is forgotten.
 void RunBook::DropEnded(Time now) {
-  std::set<std::string> owners;
+  std::set<const JobRef*> owners;
   for (auto at = pods_.begin(); at != pods_.end();) {
-    const GpuPod& pod = at->second;
+    const GpuPod& pod = *at;
     if (!pod.ended || *pod.ended > now) {
-      owners.insert(pod.owner->Id());
+      owners.insert(pod.owner.get());
       ++at;
       continue;
     }
-    const auto job = jobs_.find(RootOf(*pod.owner).Id());
-    if (job != jobs_.end()) job->second.gpu_seconds += pod.gpus * SecondsBetween(pod.started, *pod.ended);
-    past_.push_back({pod.key, RootOf(*pod.owner).Id(), pod.started, *pod.ended, pod.gpus});
-    at = pods_.erase(at);
+    const JobId job_id = RootOf(*pod.owner).Id();
+    const auto job = jobs_.find(job_id);
+    if (job != jobs_.end()) job->second.gone_gpu_seconds += pod.gpus * SecondsBetween(pod.started, *pod.ended);
+    past_.emplace(pod.key, Past{job_id, pod.started, *pod.ended, pod.gpus});
+    at = pods_.Erase(at);
   }
-  std::erase_if(roots_, [&](const auto& root) { return !owners.contains(root.first); });
-  std::erase_if(owners_, [&](const auto& owner) { return !owners.contains(owner.first); });
+  std::erase_if(owners_, [&](const auto& owner) { return !owners.contains(owner.second.get()); });
+  std::erase_if(roots_, [&](const auto& root) { return !owners_.contains(root.first); });
   with_pods_.clear();
   for (const auto& [id, owner] : owners_) with_pods_.insert(RootOf(*owner).Id());
 }

@@ -12,35 +12,13 @@
 #include <set>
 #include <span>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <vector>
 
-#include "clientlib/model/meta.h"
+#include "controllers/telemetry/gpu_pods.h"
 #include "controllers/telemetry/run_usage.h"
 
 namespace grus {
-
-struct JobRef {
-  std::string kind = {};
-  kube::ObjectKey key = {};
-  std::string uid = {};
-  std::string ToString() const { return kind + "/" + key.ToString(); }
-  // Unique, whatever UIDs pods of another namespace claim their owners have.
-  std::string Id() const { return key.ns + "/" + uid; }
-  friend bool operator==(const JobRef&, const JobRef&) = default;
-};
-
-struct GpuPod {
-  kube::ObjectKey key = {};
-  std::string uid = {};
-  std::shared_ptr<const JobRef> owner = {};  // Its controller, or itself if it has none.
-  std::int32_t gpus = 0;
-  std::string node = {};
-  kube::Time started = {};
-  std::optional<kube::Time> ended = {};
-  api::RunOutcome outcome = api::RunOutcome::kNotKnown;  // Once it has ended.
-};
 
 // Of the GPUs of a job in one interval.
 struct GpuInterval {
@@ -56,10 +34,17 @@ struct NodeGpus {
   double memory = 0;      // Bytes of each; 0: not known.
 };
 
+// What a job did in the last interval.
+struct JobNow {
+  JobRef ref = {};
+  GpuInterval use = {};
+  kube::Time start = {};
+  bool is_over = false;
+};
+
 struct JobRun {
   JobRef job = {};
   api::WorkloadRun run = {};
-  GpuInterval last = {};  // In the last interval.
   bool is_over() const { return run.end.has_value(); }
 };
 
@@ -71,26 +56,30 @@ class RunBook {
   // A pod that began, or what has changed about it.
   void See(GpuPod pod);
   // It was deleted at `now`, if it had not ended before.
-  void Remove(const std::string& pod_uid, kube::Time now);
+  void Remove(const kube::CompactKey& pod, std::string_view uid, kube::Time now);
 
   // `owner` belongs to `root`: its pods are that job's.
-  void SetRoot(const std::string& owner_id, const JobRef& root);
+  void SetRoot(const JobId& owner, const JobRef& root);
   // What was recorded of the job before this process began. If only some of its pods have gone, the GPU seconds are too
   // low by what the others used since it was recorded.
-  void Resume(const std::string& job_id, const api::WorkloadRun& before);
+  void Resume(const JobId& job_id, const api::WorkloadRun& before);
 
   // Ends the interval that began with the last call, or `window` seconds ago: `usage` is of all of it, and of `window`
-  // seconds at most, but of `reach` seconds for jobs that had ended before. All runs, as they are now. `gpus_of`: those
+  // seconds at most, but of `reach` seconds for jobs that had ended before. All jobs that have a run. `gpus_of`: those
   // of a node.
   using GpusOf = std::function<NodeGpus(const std::string& node)>;
-  std::vector<JobRun> EndInterval(const UsageByPod& usage, kube::Time now, double window, double reach,
+  std::vector<JobNow> EndInterval(const UsageByPod& usage, kube::Time now, double window, double reach,
                                   const GpusOf& gpus_of);
+  // As of the last interval; nullopt: there is none.
+  std::optional<JobRun> RunOf(const JobId& job_id) const;
   // Of a run that is over. False: it has pods again. Fast beside many pods: of a flood each is a run.
-  bool Forget(const std::string& job_id);
+  bool Forget(const JobId& job_id);
 
   // Those of the job that run.
-  std::vector<GpuPod> PodsOf(const std::string& job_id) const;
-  bool Has(const std::string& pod_uid) const { return pods_.contains(pod_uid); }
+  std::vector<GpuPod> PodsOf(const JobId& job_id) const;
+  bool Has(const GpuPod& pod) const { return pods_.Find(pod.key, pod.uid) != pods_.end(); }
+  // Of a pod that runs or ended lately, as it is kept here; nullopt: there is none.
+  std::optional<kube::CompactKey> NameOf(const kube::ObjectKey& pod) const;
   // All that run. `reach`: how many seconds numbers by names of pods may lie back.
   struct Running {
     GpuPod pod;
@@ -105,25 +94,28 @@ class RunBook {
   struct Job {
     void End(const Interval& interval);
     static GpuInterval UseIn(const Interval& interval);
+    api::WorkloadRun Run() const;
 
     JobRef ref;
     RunUsage usage;
-    api::WorkloadRun run;
+    std::optional<kube::Time> start, end;  // No start: it has no run yet.
+    api::RunOutcome outcome = api::RunOutcome::kNotKnown;
+    std::int32_t gpus = 0;
+    std::int64_t gpu_seconds = 0;
+    kube::CompactString gpu_type;
     GpuInterval last;
-    double gpu_seconds = 0;  // Of pods that have gone.
+    double gone_gpu_seconds = 0;  // Of pods that have gone.
   };
   const JobRef& RootOf(const JobRef& owner) const;
   struct PodOfJob {
-    std::string_view job_id = {};
-    const JobRef* job = nullptr;
+    Job* job = nullptr;
     const GpuPod* pod = nullptr;
   };
-  // All pods, those of a job one after another. `ids`: where the IDs are kept.
-  using Ids = std::unordered_map<const JobRef*, std::string>;
-  std::vector<PodOfJob> PodsByJob(Ids& ids) const;
+  // All pods, those of a job one after another. Makes jobs that are new.
+  std::vector<PodOfJob> PodsByJob();
   // The names that pods of two jobs had, in this interval or shortly before: numbers may be of either.
-  using Names = std::set<kube::ObjectKey>;
-  Names ContestedNames(const std::vector<PodOfJob>& pods) const;
+  using Names = std::set<kube::CompactKey>;
+  Names ContestedNames() const;
   struct Moment;
   static Interval IntervalOf(std::span<const PodOfJob> pods, const Moment& moment);  // Of one job.
   // What is told only now, of the time since `earliest`, of jobs that have ended: no source answered while they ran. If
@@ -131,19 +123,20 @@ class RunBook {
   void AddLate(const UsageByPod& usage, kube::Time earliest, const Names& contested);
   void DropEnded(kube::Time now);
 
-  std::unordered_map<std::string, GpuPod> pods_;                           // By UID.
-  std::unordered_map<std::string, std::shared_ptr<const JobRef>> owners_;  // By ID: pods share them.
-  std::unordered_map<std::string, JobRef> roots_;  // By the owner's ID; of owners that have pods.
-  std::map<std::string, Job> jobs_;                // By ID.
-  std::set<std::string> with_pods_;                // IDs of jobs that have pods.
+  GpuPods pods_;
+  using ById = std::unordered_map<JobId, std::shared_ptr<const JobRef>, kube::HashOfKey, kube::SameKey>;
+  ById owners_;  // Pods share them.
+  ById roots_;   // By the owner's ID; of owners that have pods, and are not jobs themselves.
+  std::map<JobId, Job> jobs_;
+  std::set<JobId> with_pods_;  // IDs of jobs that have pods.
   std::optional<kube::Time> interval_start_;
   struct Past {
-    kube::ObjectKey pod;
-    std::string job_id;
+    JobId job_id;
     kube::Time started, ended;
     std::int32_t gpus = 0;
   };
-  std::vector<Past> past_;  // Pods that ended shortly before the interval: queries look back further.
+  // By name: pods that ended shortly before the interval. Queries look back further.
+  std::multimap<kube::CompactKey, Past> past_;
 };
 
 }  // namespace grus

@@ -15,7 +15,7 @@ namespace {
 using api::ResourceUsage;
 using api::WorkloadRun;
 
-using Number = std::optional<double> PodUsage::*;
+using Number = MaybeNumber PodUsage::*;
 
 // Over the pods that have the number; none: no pod has it.
 struct Over {
@@ -35,7 +35,7 @@ Over Of(std::span<const PodInterval> pods, Number number) {
   Over over;
   for (const PodInterval& pod : pods) {
     over.all_seconds += pod.seconds;
-    const std::optional<double> value = pod.used.*number;
+    const MaybeNumber value = pod.used.*number;
     if (!value) continue;
     over.by_seconds += *value * pod.seconds;
     over.by_gpus += *value * pod.seconds * pod.gpus;

@@ -513,6 +513,47 @@ TEST_F(UsageWatchTest, AtMostFiveRunsAreWrittenASecond) {
   EXPECT_THAT(written, ::testing::ElementsAre(5, 10, 12));
 }
 
+TEST_F(UsageWatchTest, AtMostTenWritesASecondAlsoWhereEachProfileTakesThePlaceOfAnother) {
+  Start();
+  for (std::size_t i = 0; i < kMostOfNamespace; ++i) {
+    const std::string name = "old-" + std::to_string(i);
+    api::WorkloadRun run{.uid = name, .job = "Job/team-a/" + name, .gpus = 1};
+    run.end = kube::Time{};
+    ASSERT_TRUE(store_.Save({.fingerprint = name, .workload = {.ns = "team-a"}, .runs = {run}}));
+  }
+  for (int i = 0; i < 6; ++i) {
+    const std::string name = "p" + std::to_string(i);
+    AddPod(name, "", "", "", i + 1);  // Each is a workload of its own.
+    utilization_[name] = 50;
+  }
+  ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
+  for (const auto& pod : pods_.List<kube::Pod>()) Resolve(pod->metadata.uid);
+  clock_.Advance(60s);
+  std::vector<std::ptrdiff_t> written;
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(watch_.Reconcile(UsageWatch::Sweep(), {}));
+    ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
+    written.push_back(std::ranges::count_if(Runs(), [](const api::WorkloadRun& run) { return !run.end; }));
+    clock_.Advance(1s);
+  }
+  EXPECT_LT(Runs().size(), kMostOfNamespace + 6) << "others had to go";
+  EXPECT_THAT(written, ::testing::ElementsAre(3, 6)) << "each is a deletion, a profile and its status";
+}
+
+TEST_F(UsageWatchTest, TheNextWritesComeASecondLaterAlsoWhenASweepIsDue) {
+  Start();
+  AddTwelveJobs();
+  slowness_ = 7s;  // A sweep takes longer than a minute.
+  clock_.Advance(60s);
+  for (int i = 0; i < 4; ++i) {
+    const auto action = watch_.Reconcile(UsageWatch::Sweep(), {});
+    ASSERT_TRUE(action);
+    EXPECT_GE(*action->delay(), 1s);
+    ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
+  }
+  EXPECT_EQ(Runs().size(), 12U);
+}
+
 TEST_F(UsageWatchTest, RunsThatEndedAreWrittenFirst) {
   Start();
   AddTwelveJobs();

@@ -54,23 +54,48 @@ TEST(PodOfRow, KnowsTheLabelsOfEachSource) {
   EXPECT_EQ(PodOfRow({}), std::nullopt);
 }
 
-TEST(AddRow, LeavesOutWhatIsNoValue) {
+class UsageColumnTest : public ::testing::Test {
+ protected:
+  void Take(const std::string& query, std::initializer_list<double> values, const std::string& pod = "p") {
+    const auto queries = UsageQueries(Minute);
+    UsageColumn column(Query(queries, query), name_of_, usage_);
+    for (const double value : values) column.Take({{"namespace", "a"}, {"pod", pod}}, value);
+    column.Add();
+  }
+  const UsageColumn::NameOf name_of_ = [](const kube::ObjectKey& pod) {
+    return pod.name == "p" ? std::optional<kube::CompactKey>(pod) : std::nullopt;
+  };
+  UsageByPod usage_;
+};
+
+TEST_F(UsageColumnTest, LeavesOutWhatIsNoValue) {
+  Take("GPU utilisation", {9223372036854775794.0, std::nan(""), -1, 101});  // The first is DCGM's blank.
+  Take("GPU memory in MiB", {9223372036854775794.0});
+  EXPECT_EQ(usage_.size(), 0U);
+  Take("GPU utilisation", {0});
+  Take("GPU memory in MiB", {1024});
+  EXPECT_EQ((usage_[{"a", "p"}].gpu_utilization), 0) << "an idle GPU is not an unknown one";
+  EXPECT_EQ((usage_[{"a", "p"}].max_gpu_memory), 1073741824.0);
+}
+
+TEST_F(UsageColumnTest, OfTwoRowsOrSourcesTheHigherValueCounts) {
+  Take("GPU memory in MiB", {3, 5, 4});
+  Take("GPU memory", {5 << 20, 6 << 20});
+  EXPECT_EQ((usage_[{"a", "p"}].max_gpu_memory), 6 << 20);
+  Take("GPU memory", {1});
+  EXPECT_EQ((usage_[{"a", "p"}].max_gpu_memory), 6 << 20);
+}
+
+TEST_F(UsageColumnTest, NothingCountsOfAnAnswerThatIsCutOff) {
   const auto queries = UsageQueries(Minute);
-  const UsageQuery& utilization = Query(queries, "GPU utilisation");
-  const UsageQuery& memory = Query(queries, "GPU memory in MiB");
-  const QueryLabels labels = {{"namespace", "a"}, {"pod", "p"}};
-  UsageByPod usage;
-  AddRow(utilization, labels, 9223372036854775794.0, usage);  // DCGM's blank.
-  AddRow(utilization, labels, std::nan(""), usage);
-  AddRow(utilization, labels, -1, usage);
-  AddRow(utilization, labels, 101, usage);
-  AddRow(memory, labels, 9223372036854775794.0, usage);
-  EXPECT_FALSE((usage[{"a", "p"}].gpu_utilization));
-  EXPECT_FALSE((usage[{"a", "p"}].max_gpu_memory));
-  AddRow(utilization, labels, 0, usage);
-  AddRow(memory, labels, 1024, usage);
-  EXPECT_EQ((usage[{"a", "p"}].gpu_utilization), 0) << "an idle GPU is not an unknown one";
-  EXPECT_EQ((usage[{"a", "p"}].max_gpu_memory), 1073741824.0);
+  UsageColumn column(Query(queries, "CPU"), name_of_, usage_);
+  column.Take({{"namespace", "a"}, {"pod", "p"}}, 1);
+  EXPECT_FALSE((usage_[{"a", "p"}].cpu_cores));
+}
+
+TEST_F(UsageColumnTest, RowsOfOtherPodsTakeNoMemory) {
+  Take("CPU", {1}, "stranger");
+  EXPECT_EQ(usage_.size(), 0U);
 }
 
 }  // namespace

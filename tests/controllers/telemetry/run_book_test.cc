@@ -39,10 +39,16 @@ UsageByPod Uses(std::initializer_list<std::pair<const char*, double>> utilizatio
   return usage;
 }
 
+std::vector<JobRun> RunsOf(const RunBook& book, const std::vector<JobNow>& jobs) {
+  std::vector<JobRun> runs;
+  for (const JobNow& job : jobs) runs.push_back(*book.RunOf(job.ref.Id()));
+  return runs;
+}
+
 class RunBookTest : public ::testing::Test {
  protected:
   std::vector<JobRun> End(int now, const UsageByPod& usage, double window = 60, double reach = 600) {
-    return book_.EndInterval(usage, At(now), window, reach, GpusOf);
+    return RunsOf(book_, book_.EndInterval(usage, At(now), window, reach, GpusOf));
   }
   RunBook book_;
 };
@@ -67,7 +73,7 @@ TEST_F(RunBookTest, AddsUpThePodsOfAJob) {
 
 TEST_F(RunBookTest, APodThatVanishesWithinTheIntervalStillCounts) {
   book_.See(Pod("a-0", "a", 0));
-  book_.Remove("pod-a-0-0", At(40));
+  book_.Remove({"team-a", "a-0"}, "pod-a-0-0", At(40));
   const auto runs = End(60, Uses({{"a-0", 0.5}}));
   ASSERT_EQ(runs.size(), 1U);
   EXPECT_TRUE(runs[0].is_over());
@@ -85,7 +91,7 @@ TEST_F(RunBookTest, ARunStaysUntilItIsForgotten) {
   ASSERT_EQ(again.size(), 1U);
   EXPECT_EQ(again[0].run.usage.gpu_utilization_percent, 50);
   EXPECT_EQ(again[0].run.outcome, api::RunOutcome::kSucceeded);
-  book_.Forget("team-a/uid-a");
+  book_.Forget({"team-a", "uid-a"});
   EXPECT_TRUE(End(180, {}).empty());
 }
 
@@ -107,7 +113,7 @@ TEST_F(RunBookTest, WhatAPodDidBeforeTheWindowIsNotGuessed) {
   before.usage.gpu_utilization_percent = 80;
   book_.See(Pod("a-0", "a", 0));
   (void)End(6060, Uses({{"a-0", 0.0}}));
-  book_.Resume("team-a/uid-a", before);
+  book_.Resume({"team-a", "uid-a"}, before);
   const auto runs = End(6060, {});
   EXPECT_EQ(runs[0].run.usage.gpu_utilization_percent, 79) << "a hundred minutes at 80 %, one at 0";
   EXPECT_EQ(runs[0].run.gpu_seconds, 2 * 6060);
@@ -118,7 +124,7 @@ TEST_F(RunBookTest, ARunThatComesAgainAddsToWhatItWas) {
   before.end = At(18000);
   book_.See(Pod("a-0", "a", 20000));
   (void)End(20060, {});
-  book_.Resume("team-a/uid-a", before);
+  book_.Resume({"team-a", "uid-a"}, before);
   EXPECT_EQ(End(20060, {})[0].run.gpu_seconds, 36000 + 120);
 }
 
@@ -152,16 +158,16 @@ TEST_F(RunBookTest, ARunOfSeveralGpuTypesHasNone) {
   const auto gpus_of = [](const std::string& node) {
     return node == "n1" ? NodeGpus{"A100", 40e9} : NodeGpus{"H100", 80e9};
   };
-  const auto runs = book_.EndInterval({}, At(60), 60, 600, gpus_of);
-  EXPECT_EQ(runs[0].run.gpu_type, "");
-  EXPECT_EQ(runs[0].last.memory, 0);
+  const auto jobs = book_.EndInterval({}, At(60), 60, 600, gpus_of);
+  EXPECT_EQ(RunsOf(book_, jobs)[0].run.gpu_type, "");
+  EXPECT_EQ(jobs[0].use.memory, 0);
 }
 
 TEST_F(RunBookTest, AJobWhosePodsCameBackIsNotForgotten) {
   book_.See(Ended(Pod("a-0", "a", 0), 40));
   ASSERT_TRUE(End(60, Uses({{"a-0", 0.5}}))[0].is_over());
   book_.See(Pod("a-0", "a", 61));
-  EXPECT_FALSE(book_.Forget("team-a/uid-a"));
+  EXPECT_FALSE(book_.Forget({"team-a", "uid-a"}));
   const auto runs = End(120, Uses({{"a-0", 0.5}}));
   ASSERT_EQ(runs.size(), 1U);
   EXPECT_FALSE(runs[0].is_over());
@@ -179,13 +185,13 @@ TEST_F(RunBookTest, ANameThatAnotherJobHadShortlyBeforeCountsForNeither) {
 TEST_F(RunBookTest, APartThatEndedBeforeItsRootWasKnownIsItsRootsRun) {
   book_.See(Ended(Pod("s-1", "s-1", 0), 40));
   (void)End(60, Uses({{"s-1", 0.5}}));
-  book_.SetRoot("team-a/uid-s-1", {"JobSet", {"team-a", "s"}, "uid-s"});
+  book_.SetRoot({"team-a", "uid-s-1"}, {"JobSet", {"team-a", "s"}, "uid-s"});
   const auto runs = End(120, {});
   ASSERT_EQ(runs.size(), 1U);
   EXPECT_EQ(runs[0].run.uid, "uid-s");
   EXPECT_EQ(runs[0].run.end, At(40));
   EXPECT_EQ(runs[0].run.gpu_seconds, 80);
-  EXPECT_TRUE(book_.Forget("team-a/uid-s"));
+  EXPECT_TRUE(book_.Forget({"team-a", "uid-s"}));
   EXPECT_EQ(book_.job_count(), 0U);
 }
 
@@ -222,8 +228,8 @@ TEST_F(RunBookTest, PodsBelongToTheRootOfTheirOwners) {
   book_.See(Pod("s-2", "s-2", 0));
   (void)End(60, Uses({{"s-1", 0.2}, {"s-2", 0.4}}));
   const JobRef set{"JobSet", {"team-a", "s"}, "uid-s"};
-  book_.SetRoot("team-a/uid-s-1", set);
-  book_.SetRoot("team-a/uid-s-2", set);
+  book_.SetRoot({"team-a", "uid-s-1"}, set);
+  book_.SetRoot({"team-a", "uid-s-2"}, set);
   const auto runs = End(120, Uses({{"s-1", 0.2}, {"s-2", 0.4}}));
   ASSERT_EQ(runs.size(), 1U);
   EXPECT_EQ(runs[0].run.job, "JobSet/team-a/s");
@@ -257,7 +263,7 @@ TEST_F(RunBookTest, GoesOnWithWhatWasRecordedBefore) {
   before.gpu_seconds = 4 * 180;
   before.usage.gpu_utilization_percent = 60;
   before.usage.max_gpu_memory_bytes = 5'000'000'000;
-  book_.Resume("team-a/uid-a", before);
+  book_.Resume({"team-a", "uid-a"}, before);
   const auto runs = End(160, {});
   EXPECT_EQ(runs[0].run.start, At(0));
   EXPECT_EQ(runs[0].run.gpus, 4);
@@ -271,7 +277,7 @@ TEST_F(RunBookTest, AfterARestartPodsThatHadGoneStillCount) {
   const api::WorkloadRun before{.uid = "uid-a", .gpus = 4, .gpu_seconds = 4 * 3600, .start = At(0)};
   book_.See(Pod("a-0", "a", 0));
   EXPECT_EQ(End(3660, {})[0].run.gpu_seconds, 2 * 3660);
-  book_.Resume("team-a/uid-a", before);
+  book_.Resume({"team-a", "uid-a"}, before);
   EXPECT_EQ(End(3720, {})[0].run.gpu_seconds, 4 * 3600 + 2 * 60) << "it does not stand still until the two catch up";
   book_.See(Ended(Pod("a-0", "a", 0), 7320));
   EXPECT_EQ(End(7380, {})[0].run.gpu_seconds, 4 * 3600 + 2 * 3660);
@@ -282,7 +288,7 @@ TEST_F(RunBookTest, ARunWhoseLastPodEndedWhileNobodyLookedKeepsWhatWasKnownAndEn
   before.usage.gpu_utilization_percent = 60;
   book_.See(Ended(Pod("a-0", "a", 0), 580));
   (void)End(660, {});
-  book_.Resume("team-a/uid-a", before);
+  book_.Resume({"team-a", "uid-a"}, before);
   const auto runs = End(720, {});
   ASSERT_EQ(runs.size(), 1U);
   EXPECT_EQ(runs[0].run.end, At(580));
@@ -296,7 +302,7 @@ TEST_F(RunBookTest, ARunEndsNotBeforeTheTimeForWhichItWasRecordedToRun) {
   before.usage.gpu_utilization_percent = 60;
   book_.See(Ended(Pod("a-0", "a", 0), 100));
   (void)End(660, {});
-  book_.Resume("team-a/uid-a", before);
+  book_.Resume({"team-a", "uid-a"}, before);
   EXPECT_EQ(End(720, {})[0].run.end, At(360));
 }
 
@@ -325,7 +331,7 @@ TEST_F(RunBookTest, WhatIsToldLateOfThePartOfARunThatIsLeftSaysOnlyWhatItsMostWa
   for (const Case& c : {Case{36'000, 600, {}}, Case{1'000, 600, 70}, Case{1'000, 520, {}}, Case{200, 260, 70}}) {
     RunBook book;
     const auto end = [&](int now, const UsageByPod& usage) {
-      return book.EndInterval(usage, At(now), 60, c.reach, GpusOf);
+      return RunsOf(book, book.EndInterval(usage, At(now), 60, c.reach, GpusOf));
     };
     book.See(Pod("a-0", "a", 0));
     (void)end(c.ended - 30, {});
@@ -407,20 +413,36 @@ TEST_F(RunBookTest, NumbersByNameAreOfAPodThatNoOtherSharedItsNameWith) {
   book_.See(Pod("b-0", "b", 0));
   book_.See(Ended(Pod("c-0", "c", 0), 50));
   End(60, {});
-  book_.Remove("pod-a-0-0", At(70));
+  book_.Remove({"team-a", "a-0"}, "pod-a-0-0", At(70));
   book_.See(Pod("a-0", "a", 71));  // The job's own, too.
   End(120, {});
   const auto alone = [&](int now) {
     std::set<std::string> names;
     for (const auto& [pod, is_alone] : book_.RunningPods(At(now), 120)) {
-      names.insert(pod.uid + (is_alone ? " alone" : ""));
+      names.insert(pod.uid.str() + (is_alone ? " alone" : ""));
     }
     return names;
   };
   EXPECT_THAT(alone(180), ::testing::ElementsAre("pod-a-0-71", "pod-b-0-0 alone"));
   EXPECT_THAT(alone(191), ::testing::ElementsAre("pod-a-0-71 alone", "pod-b-0-0 alone"));
-  EXPECT_TRUE(book_.Has("pod-b-0-0"));
-  EXPECT_FALSE(book_.Has("pod-a-0-0"));
+}
+
+TEST_F(RunBookTest, KnowsTheNamesOfPodsThatRunOrEndedLately) {
+  book_.See(Pod("a-0", "a", 0));
+  book_.See(Ended(Pod("b-0", "b", 0), 50));
+  const auto names = [&] {
+    std::string known;
+    for (const char* name : {"a-0", "b-0", "stranger"}) {
+      if (const auto found = book_.NameOf({"team-a", name})) known += found->name.str() + " ";
+    }
+    return known;
+  };
+  EXPECT_EQ(names(), "a-0 b-0 ");
+  (void)End(60, {});
+  EXPECT_EQ(names(), "a-0 b-0 ") << "what is told late of b-0 still counts";
+  (void)End(720, {});
+  EXPECT_EQ(names(), "a-0 ");
+  EXPECT_FALSE(book_.NameOf({"team-b", "a-0"}));
 }
 
 // While each run was looked for among all pods, a flood of short pods kept the manager busy for minutes.
