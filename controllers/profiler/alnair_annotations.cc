@@ -151,7 +151,8 @@ void AlnairAnnotations::Gather(const std::vector<Seen>& seen) {
   }
   for (const auto& [id, rise] : owners) due_.push_back({.rise = rise, .is_owner = true, .id = id});
   std::ranges::stable_sort(due_, std::greater(), &Due::rise);
-  TakeTurns(due_, [this](const Due& due) { return due.is_owner ? owners_.at(due.id).is.ref.key.ns : due.pod.ns; });
+  TakeTurns(due_,
+            [this](const Due& due) { return due.is_owner ? owners_.at(due.id).is.ref.key.ns.str() : due.pod.ns; });
   if (due_.size() > kMostDue) due_.resize(kMostDue);
 }
 

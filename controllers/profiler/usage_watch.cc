@@ -187,9 +187,8 @@ void UsageWatch::EndInterval(const UsageAnswer& answer) {
     return node ? NodeGpusOf(*node) : NodeGpus();
   };
   const kube::TimePoint now = clock_.Now();
-  const auto last = std::exchange(last_sweep_, now);
-  const double window =
-      std::chrono::duration<double>(last ? now - *last : kube::Duration(UsageQuestions::kShortest)).count();
+  const kube::Duration since = now - std::exchange(last_sweep_, now).value_or(now - UsageQuestions::kShortest);
+  const double window = std::chrono::duration<double>(since).count();
   const double reach = std::chrono::duration<double>(answer.reach).count();
   std::lock_guard lock(mutex_);
   jobs_ = book_.EndInterval(answer.usage, {clock_.WallNow()}, window, reach, gpus_of);
@@ -198,15 +197,15 @@ void UsageWatch::EndInterval(const UsageAnswer& answer) {
   lost_.clear();
   for (const bool is_over : {true, false}) {
     for (std::size_t i = 0; i < jobs_.size(); ++i) {
-      const JobNow& job =
-          jobs_[(i + static_cast<std::size_t>(sweeps_)) % jobs_.size()];  // Not always the same is last.
+      // Not always the same is last.
+      const JobNow& job = jobs_[(i + static_cast<std::size_t>(sweeps_)) % jobs_.size()];
       if (job.is_over == is_over) to_record_.push_back(job.ref);
     }
   }
   TakeTurns(to_record_, [](const JobRef& job) { return job.key.ns.str(); });
-  std::set<JobId> known;
-  for (const JobNow& job : jobs_) known.insert(job.ref.Id());
-  std::erase_if(records_, [&](const auto& record) { return !known.contains(record.first); });
+  std::set<JobId> ids;
+  for (const JobNow& job : jobs_) ids.insert(job.ref.Id());
+  std::erase_if(records_, [&](const auto& record) { return !ids.contains(record.first); });
   if (++sweeps_ % kSweepsBetweenSearches == kSweepsToSeeAll) AddLostRuns();
 }
 

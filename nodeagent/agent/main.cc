@@ -56,7 +56,8 @@ Status Run(const AgentOptions& options, const kube::Log& log, const std::stop_to
   NvmlLibrary library;
   ProcessOwners owners(options.proc, pods);
   GpuProbe probe(library, owners, clock, log);
-  NodeSharing sharing(client, probe, pods, {options.node_name, options.share_reserve_mib}, clock, log);
+  NodeSharing sharing(
+      client, [&] { return probe.newest(); }, pods, {options.node_name, options.share_reserve_mib}, clock, log);
   NodeWriterOptions written{options.node_name, options.alnair_annotations};
   if (options.shares_gpus) written.more_annotations = [&] { return sharing.NodeAnnotations(); };
   kube::EventRecorder events(client, clock, log, {kEventSource, options.node_name});

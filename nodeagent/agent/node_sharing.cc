@@ -10,8 +10,7 @@
 namespace grus {
 namespace {
 
-constexpr kube::Duration kLook = std::chrono::seconds(1), kReadAgain = std::chrono::minutes(1),
-                         kRetry = std::chrono::seconds(5);
+constexpr kube::Duration kLook = std::chrono::seconds(1), kRetry = std::chrono::seconds(5);
 
 }  // namespace
 
@@ -39,10 +38,10 @@ struct NodeSharing::Way {
   kube::Thread serving, writing;  // End first: they use the others.
 };
 
-NodeSharing::NodeSharing(kube::Client& client, const GpuProbe& probe, const NodePods& pods, NodeSharingOptions options,
+NodeSharing::NodeSharing(kube::Client& client, NewestLook newest, const NodePods& pods, NodeSharingOptions options,
                          const kube::Clock& clock, const kube::Log& log)
     : client_(client),
-      probe_(probe),
+      newest_(std::move(newest)),
       pods_(pods),
       options_(std::move(options)),
       clock_(clock),
@@ -82,20 +81,22 @@ void NodeSharing::Follow(SharingMode mode) {
   if (way_) way_->Start(clock_);
 }
 
+void NodeSharing::LookOnce(const std::stop_token& stop) {
+  const kube::TimePoint now = clock_.Now();
+  if (now >= read_at_) {
+    const std::optional<SharingMode> mode = ReadMode(stop);
+    if (mode) Follow(*mode);
+    read_at_ = now + (mode ? options_.read_again : kRetry);
+  }
+  const auto look = newest_();
+  if (!way_ || !look || look == way_->seen) return;
+  way_->plugins.Look(*look);
+  way_->seen = look;
+}
+
 void NodeSharing::Run(const std::stop_token& stop) {
-  kube::TimePoint read_at = clock_.Now();
-  do {
-    const kube::TimePoint now = clock_.Now();
-    if (now >= read_at) {
-      const std::optional<SharingMode> mode = ReadMode(stop);
-      if (mode) Follow(*mode);
-      read_at = now + (mode ? kReadAgain : kRetry);
-    }
-    if (const auto look = probe_.newest(); way_ && look && look != way_->seen) {
-      way_->plugins.Look(*look);
-      way_->seen = look;
-    }
-  } while (kube::WaitFor(clock_, kLook, stop));
+  do LookOnce(stop);
+  while (kube::WaitFor(clock_, kLook, stop));
   Follow(SharingMode::kNone);
 }
 

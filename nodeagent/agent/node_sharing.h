@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gives parts of this node's GPUs to its pods, in the way that the node's label says (part_resources.h).
 //
-// It reads the label once a minute. When that changes, the device plugins of the old way end, and with them what the
-// kubelet offers; containers that run keep what they have, and their GPUs are given to nobody else until they have
-// ended. An unknown label is told, and nothing is offered. Time comes from `clock`. Thread-safe, but for Run().
+// It reads the label once a minute (`read_again`). When that changes, the device plugins of the old way end, and with
+// them what the kubelet offers; containers that run keep what they have, and their GPUs are given to nobody else until
+// they have ended. An unknown label is told, and nothing is offered. Time comes from `clock`. NodeAnnotations() is
+// thread-safe, the rest is not.
 #pragma once
 
+#include <chrono>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <string>
 
@@ -26,18 +30,22 @@ namespace grus {
 
 struct NodeSharingOptions {
   std::string node_name = {};
-  std::int64_t reserve_mib = 500;  // Of each GPU.
+  std::int64_t reserve_mib = 500;                       // Of each GPU.
+  kube::Duration read_again = std::chrono::minutes(1);  // The label.
   std::string plugin_folder = kDevicePluginFolder, pod_resources_socket = kPodResourcesSocket;
 };
 
 class NodeSharing {
  public:
+  using NewestLook = std::function<std::shared_ptr<const NodeSample>()>;  // Null: none so far.
+
   // All must outlive it.
-  NodeSharing(kube::Client& client, const GpuProbe& probe, const NodePods& pods, NodeSharingOptions options,
+  NodeSharing(kube::Client& client, NewestLook newest, const NodePods& pods, NodeSharingOptions options,
               const kube::Clock& clock, const kube::Log& log);
   ~NodeSharing();
 
   void Run(const std::stop_token& stop);  // Blocks until `stop`; the plugins have ended when it returns.
+  void LookOnce(const std::stop_token& stop = {});
   AnnotationTexts NodeAnnotations() const;
 
  private:
@@ -47,7 +55,7 @@ class NodeSharing {
   void Follow(SharingMode mode);
 
   kube::Client& client_;
-  const GpuProbe& probe_;
+  const NewestLook newest_;
   const NodePods& pods_;
   const NodeSharingOptions options_;
   const kube::Clock& clock_;
@@ -55,7 +63,8 @@ class NodeSharing {
   PodResources holders_;
   NodePendingParts pending_;
   kube::FailureNews news_;
-  std::string told_;  // Of the label, what is wrong with it.
+  std::string told_;                                  // Of the label, what is wrong with it.
+  kube::TimePoint read_at_ = kube::TimePoint::min();  // The label: not before.
 
   mutable std::mutex mutex_;  // Guards way_, of which Run()'s thread alone makes others.
   std::unique_ptr<Way> way_;  // Null: nothing is shared.

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nodeagent/agent/node_sharing.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "clientlib/testing/api_server/fake_api_server.h"
+#include "tests/kit/must.h"
+#include "tests/kit/objects.h"
+#include "tests/kit/temp_dir.h"
+#include "tests/nodeagent/gpu_states.h"
+
+namespace grus {
+namespace {
+
+using kube::Json;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+// A node of two GPUs, without a kubelet. Each look reads the label.
+class NodeSharingTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    kit::Must(
+        server_.Create("nodes", kit::FromText(R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"node-1"}})")));
+  }
+  void SetMode(const Json& mode) {
+    Json node = *server_.Get("nodes", {"", "node-1"});
+    node["metadata"]["labels"][kSharingModeLabel] = mode;
+    kit::Must(server_.Update("nodes", std::move(node)));
+  }
+  std::string Inventory() const { return sharing_.NodeAnnotations().at(kInventoryAnnotation); }
+
+  const kube::SystemClock clock_;
+  const kube::Log log_;
+  const kube::testing::TempDir folder_;
+  kube::testing::FakeApiServer server_{clock_};
+  kube::Client client_{server_, nullptr, clock_};
+  NodePods pods_{client_, "node-1", clock_, log_};
+  const std::shared_ptr<const NodeSample> look_ =
+      std::make_shared<const NodeSample>(testing::LookAt({testing::WorkingGpu(0), testing::WorkingGpu(1)}));
+  NodeSharing sharing_{client_,
+                       [this] { return look_; },
+                       pods_,
+                       {.node_name = "node-1",
+                        .read_again = kube::Duration::zero(),
+                        .plugin_folder = folder_.path(),
+                        .pod_resources_socket = folder_.path("none.sock")},
+                       clock_,
+                       log_};
+};
+
+TEST_F(NodeSharingTest, WithoutTheLabelNothingIsOffered) {
+  sharing_.LookOnce();
+
+  for (const auto& [key, text] : sharing_.NodeAnnotations()) EXPECT_THAT(text, IsEmpty()) << key;
+}
+
+TEST_F(NodeSharingTest, TheLabelSaysInWhichWayAndAnotherIsFollowed) {
+  SetMode("milli");
+  sharing_.LookOnce();
+  EXPECT_THAT(Inventory(), HasSubstr(R"("uuid":"GPU-1","memoryMiB":81420,"milli":1000,"mode":"milli")"));
+
+  SetMode("alnair");
+  sharing_.LookOnce();
+  EXPECT_THAT(Inventory(), HasSubstr(R"("mode":"alnair")"));
+  EXPECT_EQ(sharing_.NodeAnnotations().at(kVirtualGpuCountAnnotation), "158");  // 79 GiB of each.
+
+  SetMode(Json());
+  sharing_.LookOnce();
+  EXPECT_THAT(Inventory(), IsEmpty());
+}
+
+TEST_F(NodeSharingTest, AnUnknownLabelIsToldOnceAndNothingIsOffered) {
+  SetMode("milli");
+  sharing_.LookOnce();
+  SetMode("halves");
+  ::testing::internal::CaptureStderr();
+  for (int i = 0; i < 3; ++i) sharing_.LookOnce();
+  const std::string told = ::testing::internal::GetCapturedStderr();
+
+  EXPECT_THAT(told, HasSubstr(R"(is \"halves\": expected milli or alnair)"));
+  EXPECT_EQ(told.find("halves"), told.rfind("halves"));
+  EXPECT_THAT(Inventory(), IsEmpty());
+}
+
+TEST_F(NodeSharingTest, ANodeThatCannotBeReadGoesOnAsBefore) {
+  SetMode("milli");
+  sharing_.LookOnce();
+  server_.Delete("nodes", {"", "node-1"});
+  ::testing::internal::CaptureStderr();
+  sharing_.LookOnce();
+
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("in which way this node shares its GPUs"));
+  EXPECT_THAT(Inventory(), Not(IsEmpty()));
+}
+
+}  // namespace
+}  // namespace grus
