@@ -89,6 +89,9 @@ Error NoRoom(const ChooserView& view) {
 }
 
 Error NoRoomBeside(const ChooserView& view, const Partner& partner) {
+  // No waiting would help. Without a healthy GPU it is not known how much one has.
+  const std::int64_t most = Most(view);
+  if (most > 0 && view.amount > most) return TooMuchFor(view.resource, view.amount, most);
   return Error(ErrorCode::kInvalidArgument, partner.owner + ": " + partner.gpu +
                                                 ", where its other part lies, has no " +
                                                 AmountText(view.amount, view.resource) +

@@ -48,6 +48,13 @@ bool IsOnOneGpu(const std::vector<PartId>& ids) {  // REQUIRES: sorted.
   return ids.empty() || ids.front().gpu == ids.back().gpu;
 }
 
+// After a message that names GPUs: why others are not among them.
+std::string HeldText(const std::map<std::string, std::string>& held_otherwise) {
+  std::string text;
+  for (const auto& [gpu, holder] : held_otherwise) text.append("; " + gpu + " is held by ").append(holder);
+  return text;
+}
+
 // What is wrong with what a container holds.
 kube::Status CheckHeld(const HeldParts& held) {
   const std::string owner = OwnerText(held.pod, held.container);
@@ -194,7 +201,7 @@ kube::Result<std::vector<std::string>> PartPlugins::Prefer(PartResource resource
   preferred_.reset();
   if (!choice) {
     if (last_) last_->is_refused = true;
-    return std::move(choice).error();
+    return Refused(choice.error().message() + HeldText(held_otherwise_));
   }
   std::erase_if(free, [&](const PartId& id) {
     const SharedGpu* const gpu = Find(gpus_, id.gpu);

@@ -206,6 +206,8 @@ TEST_F(PartPluginsTest, AGpuThatIsHeldByAnotherResourceIsGivenToNobody) {
   EXPECT_THAT(Take(Memory(), Ids("GPU-0", 2) + Ids("GPU-1", 8), 2), ElementsAre("GPU-1_0", "GPU-1_1"));
   EXPECT_THAT(WhyNot(Memory().Allocate(Ids("GPU-0", 2))),
               HasSubstr("GPU-0 is held by a/whole, container c, by nvidia.com/gpu"));
+  EXPECT_THAT(WhyNot(Memory().Prefer(Ids("GPU-0", 8) + Ids("GPU-1", 1), {}, 2)),
+              HasSubstr("less; GPU-0 is held by a/whole, container c, by nvidia.com/gpu"));
   EXPECT_THAT(WhyNot(Memory().Prefer(Ids("GPU-0", 2), {}, 2)), HasSubstr("no GPU of this node has 2"));
 }
 
