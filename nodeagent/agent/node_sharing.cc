@@ -48,7 +48,7 @@ NodeSharing::NodeSharing(kube::Client& client, const GpuProbe& probe, const Node
       clock_(clock),
       log_(log),
       holders_(options_.pod_resources_socket),
-      pending_(pods) {}
+      pending_(pods, clock) {}
 
 NodeSharing::~NodeSharing() = default;
 

@@ -155,6 +155,16 @@ std::optional<Partner> FindPartner(const ChooserView& view) {
   return unsure || is_last_seen ? unsure : UnseenPartner(view, *other);
 }
 
+std::optional<kube::ObjectKey> PodToAwait(const ChooserView& view) {
+  if (!CounterpartOf(view.resource) || !view.held || !view.asks) return std::nullopt;
+  if (!view.last || view.last->is_refused) return std::nullopt;
+  for (const HeldParts& held : *view.held) {
+    const bool is_complete = held.ids.contains(view.resource);
+    if (HoldsLast(held, *view.last) && !is_complete && AskOf(view, held) == nullptr) return held.pod;
+  }
+  return std::nullopt;
+}
+
 kube::Result<GpuChoice> ChooseGpu(const ChooserView& view) {
   const std::optional<Partner> partner = FindPartner(view);
   if (partner && (partner->is_sure || partner->is_likely)) {

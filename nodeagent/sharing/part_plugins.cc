@@ -159,10 +159,16 @@ std::optional<std::vector<HeldParts>> PartPlugins::Held() {
 
 ChooserView PartPlugins::View(PartResource resource, std::int64_t amount) {
   ChooserView view{.resource = resource, .amount = amount, .held = Held(), .asks = pending_.Asks()};
-  const std::scoped_lock lock(mutex_);
-  if (last_) {
-    const bool is_fresh = last_->is_open && clock_.Now() - last_->at <= kSameContainer;
-    view.last = LastPart{last_->resource, last_->ids, is_fresh, last_->is_refused};
+  {
+    const std::scoped_lock lock(mutex_);
+    if (last_) {
+      const bool is_fresh = last_->is_open && clock_.Now() - last_->at <= kSameContainer;
+      view.last = LastPart{last_->resource, last_->ids, is_fresh, last_->is_refused};
+    }
+  }
+  if (const std::optional<kube::ObjectKey> pod = PodToAwait(view)) {
+    pending_.Await(*pod);
+    view.asks = pending_.Asks();
   }
   return view;
 }
