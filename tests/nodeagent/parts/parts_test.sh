@@ -3,7 +3,7 @@
 #
 # Parts of GPUs on a real kubelet: grus-node-agent --share-gpus on a real node, with eight GPUs of different size that a fake of
 # NVIDIA's library plays. What the kubelet has recorded, the environment of containers and the annotations must agree,
-# also after agent and kubelet were killed and GPUs were lost. Takes about two minutes.
+# also after agent and kubelet were killed and GPUs were lost. Takes two to three minutes.
 # Usage: parts_test.sh [--pods N] [--rest SECONDS]
 #   --pods N         at once, from 8 to 100; 16 without it
 #   --rest SECONDS   also measure the memory and CPU time of the agent at rest, for so long
@@ -166,7 +166,7 @@ check "they end" remove --all
 } | kube create -f - >/dev/null
 check "compute without memory: kubectl describe says what is wrong" within 20 \
   prints 'asks for 30 alnair/vgpu-compute without memory; add limits of alnair/vgpu-memory (GiB)' kube describe pod lonely
-check "and it does not start" is pod/lonely CreateContainerConfigError '.status.containerStatuses[0].state.waiting.reason'
+check "and it does not start" within 10 is pod/lonely CreateContainerConfigError '.status.containerStatuses[0].state.waiting.reason'
 check "more than the node has: it waits" within 10 says pod/huge 'Insufficient alnair/vgpu-memory' '.status.conditions[0].message'
 check "more than a GPU holds: the pod fails" within 10 is pod/large UnexpectedAdmissionError .status.reason
 check "and says how much there is" says pod/large '100 alnair/vgpu-memory: a GPU of this node has 79' .status.message
