@@ -47,7 +47,7 @@ NodeSharing::NodeSharing(kube::Client& client, NewestLook newest, const NodePods
       clock_(clock),
       log_(log),
       holders_(options_.pod_resources_socket),
-      pending_(pods) {}
+      pending_(pods, clock) {}
 
 NodeSharing::~NodeSharing() = default;
 

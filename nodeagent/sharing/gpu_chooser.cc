@@ -89,6 +89,9 @@ Error NoRoom(const ChooserView& view) {
 }
 
 Error NoRoomBeside(const ChooserView& view, const Partner& partner) {
+  // No waiting would help. Without a healthy GPU it is not known how much one has.
+  const std::int64_t most = Most(view);
+  if (most > 0 && view.amount > most) return TooMuchFor(view.resource, view.amount, most);
   return Error(ErrorCode::kInvalidArgument, partner.owner + ": " + partner.gpu +
                                                 ", where its other part lies, has no " +
                                                 AmountText(view.amount, view.resource) +
@@ -150,6 +153,16 @@ std::optional<Partner> FindPartner(const ChooserView& view) {
     if (ask == nullptr && holds_last && view.last->is_fresh) unsure = std::move(partner);
   }
   return unsure || is_last_seen ? unsure : UnseenPartner(view, *other);
+}
+
+std::optional<kube::ObjectKey> PodToAwait(const ChooserView& view) {
+  if (!CounterpartOf(view.resource) || !view.held || !view.asks) return std::nullopt;
+  if (!view.last || view.last->is_refused) return std::nullopt;
+  for (const HeldParts& held : *view.held) {
+    const bool is_complete = held.ids.contains(view.resource);
+    if (HoldsLast(held, *view.last) && !is_complete && AskOf(view, held) == nullptr) return held.pod;
+  }
+  return std::nullopt;
 }
 
 kube::Result<GpuChoice> ChooseGpu(const ChooserView& view) {

@@ -51,6 +51,10 @@ struct Partner {
 // The container whose second call this is, if it is one.
 std::optional<Partner> FindPartner(const ChooserView& view);
 
+// The pod that holds the last ids, if the API server has not shown it yet: only then is it known whether it is asking
+// now.
+std::optional<kube::ObjectKey> PodToAwait(const ChooserView& view);
+
 struct GpuChoice {
   std::string gpu = {};
   std::optional<Partner> partner = {};  // Whose second call it is.

@@ -48,6 +48,13 @@ bool IsOnOneGpu(const std::vector<PartId>& ids) {  // REQUIRES: sorted.
   return ids.empty() || ids.front().gpu == ids.back().gpu;
 }
 
+// After a message that names GPUs: why others are not among them.
+std::string HeldText(const std::map<std::string, std::string>& held_otherwise) {
+  std::string text;
+  for (const auto& [gpu, holder] : held_otherwise) text.append("; " + gpu + " is held by ").append(holder);
+  return text;
+}
+
 // What is wrong with what a container holds.
 kube::Status CheckHeld(const HeldParts& held) {
   const std::string owner = OwnerText(held.pod, held.container);
@@ -152,10 +159,16 @@ std::optional<std::vector<HeldParts>> PartPlugins::Held() {
 
 ChooserView PartPlugins::View(PartResource resource, std::int64_t amount) {
   ChooserView view{.resource = resource, .amount = amount, .held = Held(), .asks = pending_.Asks()};
-  const std::scoped_lock lock(mutex_);
-  if (last_) {
-    const bool is_fresh = last_->is_open && clock_.Now() - last_->at <= kSameContainer;
-    view.last = LastPart{last_->resource, last_->ids, is_fresh, last_->is_refused};
+  {
+    const std::scoped_lock lock(mutex_);
+    if (last_) {
+      const bool is_fresh = last_->is_open && clock_.Now() - last_->at <= kSameContainer;
+      view.last = LastPart{last_->resource, last_->ids, is_fresh, last_->is_refused};
+    }
+  }
+  if (const std::optional<kube::ObjectKey> pod = PodToAwait(view)) {
+    pending_.Await(*pod);
+    view.asks = pending_.Asks();
   }
   return view;
 }
@@ -194,7 +207,7 @@ kube::Result<std::vector<std::string>> PartPlugins::Prefer(PartResource resource
   preferred_.reset();
   if (!choice) {
     if (last_) last_->is_refused = true;
-    return std::move(choice).error();
+    return Refused(choice.error().message() + HeldText(held_otherwise_));
   }
   std::erase_if(free, [&](const PartId& id) {
     const SharedGpu* const gpu = Find(gpus_, id.gpu);

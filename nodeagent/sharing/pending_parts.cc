@@ -2,12 +2,17 @@
 #include "nodeagent/sharing/pending_parts.h"
 
 #include <algorithm>
+#include <chrono>
 #include <limits>
 #include <memory>
 #include <tuple>
 
+#include "clientlib/base/wait.h"
+
 namespace grus {
 namespace {
+
+constexpr kube::Duration kLongestLag = std::chrono::seconds(1), kLookAgain = std::chrono::milliseconds(5);
 
 std::int64_t AmountOf(const std::optional<kube::Quantity>& quantity) {
   if (!quantity || quantity->is_zero()) return 0;
@@ -63,6 +68,12 @@ std::optional<std::vector<PartAsk>> NodePendingParts::Asks() const {
     AddAsks(*pod, pod->spec.containers, pod->status.containers, false, asks);
   }
   return asks;
+}
+
+void NodePendingParts::Await(const kube::ObjectKey& pod) const {
+  const kube::TimePoint until = clock_.Now() + kLongestLag;
+  const auto is_it = [&](const auto& one) { return one->metadata.Key() == pod; };
+  while (std::ranges::none_of(pods_.List(), is_it) && clock_.Now() < until) kube::WaitFor(clock_, kLookAgain, {});
 }
 
 }  // namespace grus

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "clientlib/base/clock.h"
 #include "clientlib/model/meta.h"
 #include "nodeagent/node_pods.h"
 #include "nodeagent/sharing/part_resources.h"
@@ -33,6 +34,9 @@ class PendingParts {
   // Of pods that have not ended, the oldest pod first, init containers before others. nullopt: nothing is known so far.
   // Thread-safe.
   virtual std::optional<std::vector<PartAsk>> Asks() const = 0;
+  // Waits until the API server has shown this pod, a second at most: the kubelet may have heard of it first.
+  // Thread-safe.
+  virtual void Await(const kube::ObjectKey& pod) const = 0;
 };
 
 PartAmounts AmountsOf(const PartLimits& limits);
@@ -40,12 +44,14 @@ bool AsksForParts(const NodePod& pod);
 
 class NodePendingParts final : public PendingParts {
  public:
-  // `pods` must outlive it.
-  explicit NodePendingParts(const NodePods& pods) : pods_(pods) {}
+  // Both must outlive it.
+  NodePendingParts(const NodePods& pods, const kube::Clock& clock) : pods_(pods), clock_(clock) {}
   std::optional<std::vector<PartAsk>> Asks() const override;
+  void Await(const kube::ObjectKey& pod) const override;
 
  private:
   const NodePods& pods_;
+  const kube::Clock& clock_;
 };
 
 }  // namespace grus

@@ -202,6 +202,16 @@ TEST_F(SecondCallTest, WithoutRoomIsRefusedByName) {
       << "elsewhere it could never start";
 }
 
+TEST_F(SecondCallTest, ForMoreThanAnyGpuHasSaysHowMuchThatIs) {
+  view_ = Call(kMemory, 90, {Room("A", 80, 50), Room("B", 80, 100)});
+  view_.held = {{Held("p", {{kCompute, Ids("A", 50)}})}};
+  view_.asks = {{Ask("p", 90, 50)}};
+  view_.last = LastPart{kCompute, Ids("A", 50), true};
+  EXPECT_THAT(Chosen(view_), HasSubstr("90 alnair/vgpu-memory: a GPU of this node has 80"));
+  view_.gpus.clear();
+  EXPECT_THAT(Chosen(view_), HasSubstr("A, where its other part lies, has no 90 alnair/vgpu-memory free"));
+}
+
 TEST_F(SecondCallTest, NoneFollowsARefusedOne) {
   view_.last->is_refused = true;
   EXPECT_EQ(Chosen(view_), "B") << "PodResources still shows p, which the kubelet has given up";

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,6 +29,10 @@ class FakeHolders final : public DeviceHolders {
 class FakePending final : public PendingParts {
  public:
   std::optional<std::vector<PartAsk>> Asks() const override { return asks; }
+  void Await(const kube::ObjectKey& pod) const override {
+    if (on_await) on_await(pod);
+  }
+  std::function<void(const kube::ObjectKey&)> on_await = {};
   std::optional<std::vector<PartAsk>> asks = std::vector<PartAsk>();
 };
 

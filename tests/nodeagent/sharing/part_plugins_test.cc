@@ -200,12 +200,33 @@ TEST_F(PartPluginsTest, WhatAnEndedInitContainerHadIsUsedWithTheRest) {
               HasSubstr("no GPU of this node has 4 alnair/vgpu-memory free: GPU-1 has 3"));
 }
 
+TEST_F(PartPluginsTest, ASecondCallWaitsUntilItsPodIsShown) {
+  Begin();
+  // Others ask for as much compute, with more memory than is left where this one has begun.
+  pending_.asks = {{AskFor("other", 6, 50)}};
+  const auto memory = Take(Memory(), Ids("GPU-0", 2) + Ids("GPU-1", 0), 2);
+  ASSERT_THAT(memory, ElementsAre("GPU-0_0", "GPU-0_1"));
+  Hold("filler", {{"alnair/vgpu-memory", Ids("GPU-0", 5, 2)}});
+  Hold("late", {{"alnair/vgpu-memory", memory}});
+  std::vector<kube::ObjectKey> awaited;
+  pending_.on_await = [&](const kube::ObjectKey& pod) {
+    awaited.push_back(pod);
+    pending_.asks->push_back(AskFor("late", 2, 50));
+  };
+  const auto compute = Take(Compute(), Ids("GPU-0", 100) + Ids("GPU-1", 100), 50);
+  EXPECT_THAT(awaited, ElementsAre(kube::ObjectKey{"a", "late"}));
+  ASSERT_FALSE(compute.empty()) << why_;
+  EXPECT_EQ(ParsePartId(compute.front())->gpu, "GPU-0");
+}
+
 TEST_F(PartPluginsTest, AGpuThatIsHeldByAnotherResourceIsGivenToNobody) {
   Begin();
   Hold("whole", {{"nvidia.com/gpu", {"GPU-0"}}});
   EXPECT_THAT(Take(Memory(), Ids("GPU-0", 2) + Ids("GPU-1", 8), 2), ElementsAre("GPU-1_0", "GPU-1_1"));
   EXPECT_THAT(WhyNot(Memory().Allocate(Ids("GPU-0", 2))),
               HasSubstr("GPU-0 is held by a/whole, container c, by nvidia.com/gpu"));
+  EXPECT_THAT(WhyNot(Memory().Prefer(Ids("GPU-0", 8) + Ids("GPU-1", 1), {}, 2)),
+              HasSubstr("less; GPU-0 is held by a/whole, container c, by nvidia.com/gpu"));
   EXPECT_THAT(WhyNot(Memory().Prefer(Ids("GPU-0", 2), {}, 2)), HasSubstr("no GPU of this node has 2"));
 }
 

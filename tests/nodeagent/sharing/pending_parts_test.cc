@@ -58,7 +58,7 @@ class PendingPartsTest : public ::testing::Test {
   std::vector<PartAsk> Asks() {
     pods_.Start();
     EXPECT_TRUE(pods_.WaitForSync(clock_.Now() + std::chrono::seconds(20)));
-    return NodePendingParts(pods_).Asks().value();
+    return NodePendingParts(pods_, clock_).Asks().value();
   }
   static std::string Container(const std::string& name, const std::string& memory) {
     return R"({"name":")" + name + R"(","image":"a","resources":{"limits":{"alnair/vgpu-memory":")" + memory + "\"}}}";
@@ -71,7 +71,7 @@ class PendingPartsTest : public ::testing::Test {
   NodePods pods_{client_, "node-1", clock_, log_};
 };
 
-TEST_F(PendingPartsTest, NothingIsKnownBeforeTheFirstList) { EXPECT_FALSE(NodePendingParts(pods_).Asks()); }
+TEST_F(PendingPartsTest, NothingIsKnownBeforeTheFirstList) { EXPECT_FALSE(NodePendingParts(pods_, clock_).Asks()); }
 
 TEST_F(PendingPartsTest, AreContainersOfThisNodeThatAskForParts) {
   AddPod("p", "node-1",
@@ -95,6 +95,20 @@ TEST_F(PendingPartsTest, AreContainersOfThisNodeThatAskForParts) {
   EXPECT_EQ(asks[1].amounts[PartResource::kMemory], 2);
   EXPECT_EQ(asks[1].planned_gpu, "GPU-1");
   EXPECT_TRUE(asks[1].has_started);
+}
+
+TEST_F(PendingPartsTest, APodThatTheKubeletHasHeardOfFirstIsAwaited) {
+  EXPECT_THAT(Asks(), IsEmpty());
+  AddPod("late", "node-1", R"({"containers":[)" + Container("main", "2") + "]}");
+  const NodePendingParts pending(pods_, clock_);
+  pending.Await({"a", "late"});
+  EXPECT_EQ(pending.Asks().value().size(), 1U);
+}
+
+TEST_F(PendingPartsTest, APodThatNeverComesIsAwaitedForASecond) {
+  const kube::TimePoint began = clock_.Now();
+  NodePendingParts(pods_, clock_).Await({"a", "never"});
+  EXPECT_GE(clock_.Now() - began, std::chrono::seconds(1));
 }
 
 TEST_F(PendingPartsTest, AreNoneOnANodeWithoutSuchPods) { EXPECT_THAT(Asks(), IsEmpty()); }

@@ -1,0 +1,218 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Parts of GPUs on a real kubelet: grus-node-agent --share-gpus on a real node, with eight GPUs of different size that a fake of
+# NVIDIA's library plays. What the kubelet has recorded, the environment of containers and the annotations must agree,
+# also after agent and kubelet were killed and GPUs were lost. Takes two to three minutes.
+# Usage: parts_test.sh [--pods N] [--rest SECONDS]
+#   --pods N         at once, from 8 to 100; 16 without it
+#   --rest SECONDS   also measure the memory and CPU time of the agent at rest, for so long
+#
+# Needs root and what scripts/install-packages --real-node installs; where that is not to be had, GRUS_REAL_NODE=off leaves
+# this test out.
+# shellcheck disable=SC2317,SC2329 # check() calls the functions.
+set -uo pipefail
+cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/../../.." || exit
+
+cluster=tests/cluster/cluster
+pods=16 rest=0
+while (($#)); do
+  case $1:${2:-} in
+    --pods:[1-9]*) pods=$2 ;;
+    --rest:[1-9]*) rest=$2 ;;
+    *) echo "usage: parts_test.sh [--pods N] [--rest SECONDS]" >&2; exit 2 ;;
+  esac
+  shift 2
+done
+((pods >= 8 && pods <= 100)) || { echo "parts_test.sh: --pods $pods: expected 8 to 100" >&2; exit 2; }
+
+# shellcheck source=tests/kit/check.sh
+source tests/kit/check.sh
+if [[ ${GRUS_REAL_NODE:-} == off ]]; then
+  echo "NOT RUN: GRUS_REAL_NODE is off, so nothing is known of parts of GPUs on a real kubelet"
+  finish
+fi
+
+GRUS_STATE=$(mktemp -d "${TMPDIR:-/tmp}/grus-parts-test.XXXXXX")
+export GRUS_STATE
+clean_up() {
+  stop_agent
+  "$cluster" down --all >/dev/null 2>&1
+  rm -rf -- "$GRUS_STATE"
+}
+# shellcheck source=tests/nodeagent/parts/node.sh
+source tests/nodeagent/parts/node.sh
+trap clean_up EXIT
+
+start_node
+play
+set_mode alnair
+start_agent
+need "the node offers GiB and percent of its GPUs" within 20 offers 312 800
+
+# --- what fits
+kube create -f - >/dev/null <<'YAML'
+apiVersion: v1
+kind: Pod
+metadata: {name: sample, labels: {app: parts}}
+spec:
+  nodeSelector: {grus.test/real: "true"}
+  terminationGracePeriodSeconds: 1
+  containers:
+  - name: main
+    image: localhost/box:1
+    imagePullPolicy: Never
+    command: [/bin/sh, -c, "echo parts $NVIDIA_VISIBLE_DEVICES $ALNAIR_VGPU_MEMORY $ALNAIR_VGPU_COMPUTE $GRUS_GPU_MEMORY_MIB; exec sleep 100000"]
+    resources: {limits: {alnair/vgpu-memory: 2, alnair/vgpu-compute: 50}}
+YAML
+check "a pod with the limits of the original's sample runs" runs sample
+check "$pods pods at once, of different amounts" at_once "$pods"
+check "the node says which GPUs it has" equals "8 312 $(for i in {0..7}; do gpu "$i"; done | sed 's/GPU/,GPU/2g')" \
+  kube get node real-0 -o 'jsonpath={.metadata.annotations.ai\.centaurus\.io/physical-gpu-count} {.metadata.annotations.ai\.centaurus\.io/vitual-gpu-count} {.metadata.annotations.ai\.centaurus\.io/physical-gpu-uuids}'
+inventory() { kube get node real-0 -o 'jsonpath={.metadata.annotations.sharing\.ai\.centauruscloud\.io/inventory}' | jq -c 'map([.uuid, .memoryMiB, .milli, .mode])'; }
+check "and how large they are" equals \
+  "[$(for i in {0..7}; do printf '["%s",%d,1000,"alnair"],' "$(gpu "$i")" $((gpu_sizes[i] * 1024 - 500)); done | sed 's/,$//')]" inventory
+there=$((1 + pods + pods / 5))
+check "record, environment and annotations of $there containers agree" within $((20 + pods)) agree "$there"
+not_merged() { fails grep 'conflicting setting' "$GRUS_STATE/$cluster_name/logs/kubelet.log"; }
+check "the kubelet had no two answers to merge" not_merged
+at_rest() { # Of the agent, while these pods run.
+  local process before after
+  process=/proc/$(on_node cat "$work/agent.pid")
+  cpu() { on_node sh -c 'cat "$0"/task/*/schedstat' "$process" | awk '{sum += $1} END {printf "%.0f", sum}'; }   # ns
+  before=$(cpu)
+  sleep "$rest"
+  after=$(cpu)
+  echo "note  at rest, with $pods pods: $(on_node grep VmRSS "$process/status" | tr -s ' \t' ' '), $(((after - before) / 1000000)) ms of CPU in $rest s"
+}
+((rest == 0)) || at_rest
+
+# --- what somebody writes into the annotations
+kube annotate pod sample --overwrite ai.centaurus.io/alnair-gpu-id=lie sharing.ai.centauruscloud.io/gpus- \
+  sharing.ai.centauruscloud.io/enforcement=Strict >/dev/null
+check "annotations that somebody changed or removed come back" within $((15 + pods)) agree "$there"
+
+# --- the kubelet dies
+containers_of >"$work/containers"
+registered_since() { (($(grep -c 'the kubelet knows a device plugin' "$agent_log") >= $1 + 2)); }   # Both resources.
+registered=$(grep -c 'the kubelet knows a device plugin' "$agent_log")
+need "the kubelet is killed and starts again" restart_kubelet
+check "it knows the agent again" within 5 registered_since "$registered"
+check "the node offers as much as before" within 20 offers 312 800
+check "containers have not noticed" equals "$(<"$work/containers")" containers_of
+check "and hold what they had" within $((10 + pods)) agree "$there"
+part later "$(alnair 3 7)" | kube create -f - >/dev/null
+check "a new pod runs" runs later
+check "and holds parts that nobody has" within $((20 + pods)) agree $((there + 1))
+check "all of them end" remove --all
+
+# --- the agent dies while pods start
+part keep "$(alnair 60 10)" | kube create -f - >/dev/null
+check "a pod runs" runs keep
+check "with its annotations" within 15 agree 1
+containers_of >"$work/containers"
+for set in 2:3:5 3:1:10 4:2:20 5:1:5; do
+  IFS=: read -r set gib percent <<<"$set"
+  copies "set$set" 5 "$(alnair "$gib" "$percent")"
+done | kube create -f - >/dev/null
+running() { kube get pods -l app=parts --field-selector status.phase=Running -o name | wc -l; }
+more_than() { (($(running) > $1)); }
+for kills in 1 2 3 4; do
+  now=$(running)
+  check "pods start" within 20 more_than "$now"
+  stop_agent KILL
+  start_agent
+done
+check "the agent was killed $kills times: 20 pods and the one before agree" within 60 agree 21
+echo "note  the kubelet refused $(kube get pods -l app=parts --field-selector status.phase=Failed -o name | wc -l) pods in between"
+check "the pod before has not noticed" equals "$(<"$work/containers")" eval "containers_of | grep ^keep"
+kube delete replicasets --all >/dev/null
+check "they end" remove -l set
+
+# --- a GPU dies
+gpu_of() { kube get pod "$1" -o 'jsonpath={.metadata.annotations.sharing\.ai\.centauruscloud\.io/gpus}' | jq -r '.main.gpu'; }
+sick=$(gpu_of keep)
+need "its annotation names a GPU" prints '^GPU-.*[04]$' echo "$sick"
+index=${sick: -1}
+other=$((4 - index))   # The other one of this size.
+play "xid gpu=$index code=79 id=1"
+check "a GPU with a fatal error is not offered" within 20 offers 233 700
+check "its container stays" equals "$(<"$work/containers")" containers_of
+part avoids "$(alnair 60 10)" | kube create -f - >/dev/null
+check "a new pod runs" runs avoids
+check "on another GPU" within 15 equals "$(gpu "$other")" gpu_of avoids
+check "all agrees" within 10 agree 2
+part full "$(alnair 60 10)" | kube create -f - >/dev/null
+check "where no GPU has room, the pod says so" within 20 says pod/full 'GPU.* has no\? 60 alnair/vgpu-memory free' .status.message
+play "gpu $other error=15"
+check "a lost GPU is not offered either" within 20 offers 154 600
+check "no container ends" equals 2 running
+play
+check "it counts again once it is back" within 40 offers 233 700
+check "all agrees as before" within 10 agree 2
+stop_agent
+start_agent
+check "the one with the error, once the agent begins anew and the driver is quiet" within 20 offers 312 800
+check "they end" remove --all
+
+# --- bad input
+{
+  part lonely '"alnair/vgpu-compute": 30'
+  part large "$(alnair 100 10)"
+  part huge "$(alnair 313 10)"
+  part nothing "$(alnair 0 0)"
+  part sees-all "$(alnair 2 5)" '"env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}]'
+  part liar "$(alnair 2 5)" '' '"ai.centaurus.io/alnair-gpu-id": "lie", "sharing.ai.centauruscloud.io/gpus": "lie"'
+} | kube create -f - >/dev/null
+check "compute without memory: kubectl describe says what is wrong" within 20 \
+  prints 'asks for 30 alnair/vgpu-compute without memory; add limits of alnair/vgpu-memory (GiB)' kube describe pod lonely
+check "and it does not start" within 10 is pod/lonely CreateContainerConfigError '.status.containerStatuses[0].state.waiting.reason'
+check "more than the node has: it waits" within 10 says pod/huge 'Insufficient alnair/vgpu-memory' '.status.conditions[0].message'
+check "more than a GPU holds: the pod fails" within 10 is pod/large UnexpectedAdmissionError .status.reason
+check "and says how much there is" says pod/large '100 alnair/vgpu-memory: a GPU of this node has 79' .status.message
+check "who asks for 0 runs" runs nothing
+check "and gets nothing" equals "parts 0" kube logs nothing
+check "annotations written by their user are replaced" within 15 prints "^GPU-.*_[0-9]*,GPU-.*_[0-9]*$" \
+  kube get pod liar -o 'jsonpath={.metadata.annotations.ai\.centaurus\.io/alnair-gpu-id}'
+check "also ours" prints '"milli":50,"memoryMiB":2048' kube get pod liar -o 'jsonpath={.metadata.annotations.sharing\.ai\.centauruscloud\.io/gpus}'
+check "a pod's own NVIDIA_VISIBLE_DEVICES wins in its container" equals "parts all 2 5 2048" kube logs sees-all
+check "the annotation says what it was given" prints '"gpu":"GPU-.*"milli":50' \
+  kube get pod sees-all -o 'jsonpath={.metadata.annotations.sharing\.ai\.centauruscloud\.io/gpus}'
+check "they end" remove --all
+
+# --- the label of the node
+stop_agent
+set_mode mili
+gpu_count=2
+play
+start_agent
+check "a label that is no mode: the log says what is expected" within 15 prints 'is \\"mili\\": expected milli or alnair' tail -n 5 "$agent_log"
+check "nothing is offered" within 20 offers 0 0
+stop_agent
+set_mode milli
+start_agent
+check "the node offers thousandths" within 20 is node/real-0 2k '.status.allocatable.ai\.centauruscloud\.io/gpu-milli'
+part old '"ai.centauruscloud.io/gpu-milli": 300' | kube create -f - >/dev/null
+check "a pod has 300 of them" runs old
+old_gpu=$(kube logs old | cut -d' ' -f2)
+check "of a GPU of the node" test "$old_gpu" = "$(gpu 0)" -o "$old_gpu" = "$(gpu 1)"
+stop_agent
+set_mode alnair
+start_agent
+check "the node offers GiB instead" within 20 offers 118 200
+check "the pod still runs" equals 1 running
+part beside "$(alnair 10 60)" | kube create -f - >/dev/null
+check "a pod of the new way" runs beside
+check "has another GPU" within 15 equals "$(gpu $((1 - ${old_gpu: -1})))" gpu_of beside
+part refused "$(alnair 10 60)" | kube create -f - >/dev/null
+check "the GPU of the old one is given to nobody" within 20 is pod/refused UnexpectedAdmissionError .status.reason
+check "and the pod is told who has it" says pod/refused "$old_gpu is held by default/old, container main, by ai.centauruscloud.io/gpu-milli" .status.message
+check "once it has ended" remove old refused
+part after "$(alnair 10 60)" | kube create -f - >/dev/null
+check "a pod runs" runs after
+check "on the GPU that it had" within 15 equals "$old_gpu" gpu_of after
+on_node kill "$(<"$work/agent.pid")"
+wait "$agent"
+check "the agent ends well" equals 0 echo $?
+agent=
+finish
