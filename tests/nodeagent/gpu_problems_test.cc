@@ -93,6 +93,17 @@ TEST(GpuProblems, GpusSharedInTimeCountAsOftenAsTheyAreShared) {
   }
 }
 
+TEST(GpuProblems, ANodeThatSharesItsGpusOffersNoWholeOnes) {
+  const kube::StringMap shared = {{"sharing.ai.centauruscloud.io/mode", "milli"}};
+  for (const std::optional<int> none : {std::optional<int>(), std::optional<int>(0)}) {
+    const kube::Node node = NodeThatOffers(none, shared);
+    EXPECT_THAT(FindGpuProblems(LookAt({WorkingGpu(0)}), &node), IsEmpty());
+  }
+  const kube::Node both = NodeThatOffers(1, shared);
+  EXPECT_THAT(FindGpuProblems(LookAt({WorkingGpu(0)}), &both),
+              Count("offers 1 nvidia.com/gpu beside parts of its GPUs"));
+}
+
 TEST(GpuProblems, PartsOfDividedGpusAreNotCounted) {
   GpuState gpu = WorkingGpu(0);
   gpu.gpu.is_divided = true;
