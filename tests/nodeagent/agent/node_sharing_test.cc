@@ -88,7 +88,7 @@ TEST_F(NodeSharingTest, AnUnknownLabelIsToldOnceAndNothingIsOffered) {
 TEST_F(NodeSharingTest, ANodeThatCannotBeReadGoesOnAsBefore) {
   SetMode("milli");
   sharing_.LookOnce();
-  server_.Delete("nodes", {"", "node-1"});
+  ASSERT_TRUE(server_.Delete("nodes", {"", "node-1"}));
   ::testing::internal::CaptureStderr();
   sharing_.LookOnce();
 
