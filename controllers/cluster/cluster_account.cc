@@ -40,10 +40,13 @@ bool AskForTheSame(const kube::Pod& a, const kube::Pod& b) {
          a.spec.resources == b.spec.resources && is_same(kHeldGpusAnnotation) && is_same(kPlannedGpuAnnotation);
 }
 
-// With the GPU of which it has a part, if that is known.
+// With the GPU of which it has a part, if that is known. Where its containers have parts of several, all counts on
+// each: too much, and never too little.
 Resources HoldingOf(const kube::Pod& pod, const PodDevices* devices) {
   Resources request = RequestOf(pod, devices);
-  return AsksForGpuParts(request) ? OnGpu(std::move(request), GpuOf(pod)) : request;
+  if (!AsksForGpuParts(request)) return request;
+  for (const std::string& gpu : GpusOf(pod)) request = OnGpu(std::move(request), gpu);
+  return request;
 }
 
 // The scheduler may bind it now.

@@ -197,7 +197,12 @@ void ClusterLedger::Bind(const std::string& pod_uid, const std::string& node, co
     const auto is_here = [&](const Place& p) { return p.node == node; };
     const Resources sums = AsksForGpuParts(request) ? WithoutGpu(request) : request;
     const auto is_alike = [&](const Place& p) { return p.shape->request == sums; };
-    auto place = std::ranges::find_if(places, [&](const Place& p) { return is_here(p) && is_alike(p); });
+    const auto has_its_gpu = [&](const Place& p) { return is_here(p) && is_alike(p) && p.Request() == request; };
+    auto place = places.end();
+    if (AsksForGpuParts(request)) place = std::ranges::find_if(places, has_its_gpu);
+    if (place == places.end()) {
+      place = std::ranges::find_if(places, [&](const Place& p) { return is_here(p) && is_alike(p); });
+    }
     if (place == places.end()) place = std::ranges::find_if(places, is_alike);
     if (place == places.end()) place = std::ranges::find_if(places, is_here);
     if (place == places.end()) place = places.end() - 1;

@@ -160,18 +160,21 @@ void AddGpus(const kube::Node& node, Resources& allocatable) {
   }
 }
 
-std::string GpuOf(const kube::Pod& pod) {
+std::vector<std::string> GpusOf(const kube::Pod& pod) {
+  std::vector<std::string> gpus;
+  const auto add = [&](std::string_view gpu) {
+    if (IsGpuId(gpu) && std::ranges::find(gpus, gpu) == gpus.end() && gpus.size() < kMostGpus) gpus.emplace_back(gpu);
+  };
   const std::string_view held = pod.metadata.Annotation(kHeldGpusAnnotation);
-  if (!held.empty()) {
-    const kube::Result<kube::Json> containers = kube::ParseJson(held);
-    const kube::Json::Object* each = containers ? containers->AsObject() : nullptr;
-    if (each == nullptr || each->empty()) return {};
-    const std::string_view gpu = TextIn(each->front().second, "gpu");
-    const bool is_one = std::ranges::all_of(*each, [&](const auto& one) { return TextIn(one.second, "gpu") == gpu; });
-    return is_one && IsGpuId(gpu) ? std::string(gpu) : std::string();
+  if (held.empty()) {
+    add(pod.metadata.Annotation(kPlannedGpuAnnotation));
+    return gpus;
   }
-  const std::string_view planned = pod.metadata.Annotation(kPlannedGpuAnnotation);
-  return IsGpuId(planned) ? std::string(planned) : std::string();
+  const kube::Result<kube::Json> containers = kube::ParseJson(held);
+  const kube::Json::Object* each = containers ? containers->AsObject() : nullptr;
+  if (each == nullptr) return gpus;
+  for (const auto& [name, part] : *each) add(TextIn(part, "gpu"));
+  return gpus;
 }
 
 }  // namespace grus

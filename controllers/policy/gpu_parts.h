@@ -9,6 +9,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "clientlib/model/core_v1.h"
 #include "controllers/policy/resources.h"
@@ -36,8 +37,8 @@ std::int64_t MilliOfGpuParts(const Resources& request);
 // pods then find their GPU without a plan.
 void AddGpus(const kube::Node& node, Resources& allocatable);
 
-// The GPU of a bound pod: by the agent, else by the plan; empty: not known, or its containers are on several.
-std::string GpuOf(const kube::Pod& pod);
+// The GPUs of a bound pod: by the agent, else by the plan; empty: not known.
+std::vector<std::string> GpusOf(const kube::Pod& pod);
 
 // The request, with what it takes of this GPU. The same request if it asks for no parts or the GPU is empty.
 Resources OnGpu(Resources request, std::string_view gpu);

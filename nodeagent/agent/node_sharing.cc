@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nodeagent/agent/node_sharing.h"
 
+#include <atomic>
 #include <utility>
 
 #include "clientlib/base/wait.h"
@@ -35,6 +36,7 @@ struct NodeSharing::Way {
   PluginHost host;
   PartWriter writer;
   std::shared_ptr<const NodeSample> seen;
+  std::atomic<bool> has_looked = false;
   kube::Thread serving, writing;  // End first: they use the others.
 };
 
@@ -70,6 +72,11 @@ std::optional<SharingMode> NodeSharing::ReadMode(const std::stop_token& stop) {
 }
 
 void NodeSharing::Follow(SharingMode mode) {
+  {
+    std::lock_guard lock(mutex_);
+    is_mode_known_ = true;
+    was_alnair_ |= mode == SharingMode::kAlnair;
+  }
   if ((way_ ? way_->plugins.mode() : SharingMode::kNone) == mode) return;
   std::unique_ptr<Way> next = mode == SharingMode::kNone ? nullptr : std::make_unique<Way>(*this, mode);
   {
@@ -92,6 +99,7 @@ void NodeSharing::LookOnce(const std::stop_token& stop) {
   if (!way_ || !look || look == way_->seen) return;
   way_->plugins.Look(*look);
   way_->seen = look;
+  way_->has_looked = true;
 }
 
 void NodeSharing::Run(const std::stop_token& stop) {
@@ -102,8 +110,12 @@ void NodeSharing::Run(const std::stop_token& stop) {
 
 AnnotationTexts NodeSharing::NodeAnnotations() const {
   std::lock_guard lock(mutex_);
-  if (!way_) return NodePartAnnotations(SharingMode::kNone, {});
-  return NodePartAnnotations(way_->plugins.mode(), way_->plugins.gpus());
+  if (!is_mode_known_ || (way_ && !way_->has_looked)) return {};
+  AnnotationTexts texts = way_ ? NodePartAnnotations(way_->plugins.mode(), way_->plugins.gpus())
+                               : NodePartAnnotations(SharingMode::kNone, {});
+  // The original's own plugin may have written these here.
+  if (!was_alnair_) std::erase_if(texts, [](const auto& text) { return text.first != kInventoryAnnotation; });
+  return texts;
 }
 
 }  // namespace grus

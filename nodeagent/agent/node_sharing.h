@@ -46,7 +46,7 @@ class NodeSharing {
 
   void Run(const std::stop_token& stop);  // Blocks until `stop`; the plugins have ended when it returns.
   void LookOnce(const std::stop_token& stop = {});
-  AnnotationTexts NodeAnnotations() const;
+  AnnotationTexts NodeAnnotations() const;  // Without keys while it is not known what they should be.
 
  private:
   struct Way;
@@ -66,7 +66,8 @@ class NodeSharing {
   std::string told_;                                  // Of the label, what is wrong with it.
   kube::TimePoint read_at_ = kube::TimePoint::min();  // The label: not before.
 
-  mutable std::mutex mutex_;  // Guards way_, of which Run()'s thread alone makes others.
+  mutable std::mutex mutex_;  // Guards what follows; Run()'s thread alone makes another way_.
+  bool is_mode_known_ = false, was_alnair_ = false;
   std::unique_ptr<Way> way_;  // Null: nothing is shared.
 };
 

@@ -157,6 +157,12 @@ std::optional<std::vector<HeldParts>> PartPlugins::Held() {
   return held;
 }
 
+std::string PartPlugins::HolderOtherwise(const std::string& gpu) const {
+  const std::scoped_lock lock(mutex_);
+  const auto other = held_otherwise_.find(gpu);
+  return other == held_otherwise_.end() ? std::string() : other->second;
+}
+
 ChooserView PartPlugins::View(PartResource resource, std::int64_t amount) {
   ChooserView view{.resource = resource, .amount = amount, .held = Held(), .asks = pending_.Asks()};
   {
@@ -321,6 +327,9 @@ kube::Status PartPlugins::PreStart(PartResource resource, const std::vector<std:
                    "); delete its pod, and create it again");
   }
   if (const std::optional<std::vector<HeldParts>> held = Held(); held && !parsed.empty()) {
+    const std::string other = HolderOtherwise(parsed.front().gpu);
+    if (!other.empty())
+      return Refused("GPU " + parsed.front().gpu + " is held by " + other + ": wait until that has ended");
     for (const HeldParts& one : *held) {
       if (!Holds(one, resource, parsed.front())) continue;
       if (kube::Status checked = CheckHeld(one); !checked) return checked;

@@ -71,7 +71,8 @@ class PartPlugins {
   std::vector<GpuRoom> Rooms(PartResource resource, const std::vector<PartId>& available) const;
   static ContainerSetup SetupFor(PartResource resource, std::int64_t amount, const SharedGpu& gpu);
   std::optional<std::vector<HeldParts>> Held();
-  void NoteAnswered(Answered answered);  // REQUIRES: mutex_ is held.
+  std::string HolderOtherwise(const std::string& gpu) const;  // See HeldOtherwise(); empty: nobody.
+  void NoteAnswered(Answered answered);                       // REQUIRES: mutex_ is held.
 
   DeviceHolders& holders_;
   const PendingParts& pending_;

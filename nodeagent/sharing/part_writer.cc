@@ -110,15 +110,20 @@ bool PartWriter::Write(const NodePod& pod, kube::Json annotations, const std::st
   using kube::ErrorCode;
   const ErrorCode code = written.error().code();
   if (code == ErrorCode::kNotFound || code == ErrorCode::kConflict) return true;  // It is gone; the cache will say so.
-  const bool is_of_all = code == ErrorCode::kForbidden || code == ErrorCode::kUnavailable ||
-                         code == ErrorCode::kTimeout || code == ErrorCode::kTooManyRequests ||
-                         code == ErrorCode::kUnauthorized || code == ErrorCode::kCancelled;
+  const bool is_of_all = code == ErrorCode::kUnavailable || code == ErrorCode::kTimeout ||
+                         code == ErrorCode::kTooManyRequests || code == ErrorCode::kUnauthorized ||
+                         code == ErrorCode::kCancelled;
   if (is_of_all) {
     Failed("patch pods", written.error());
     return false;
   }
   Known& known = known_[pod.metadata.uid];
   known.not_before = clock_.Now() + kube::ExponentialDelay(kRetry, known.failures++);
+  // What forbids it may be about this pod alone, such as an admission policy.
+  if (code == ErrorCode::kForbidden) {
+    TellLack(written.error());
+    return true;
+  }
   // The first time it may be the UID: there is a new pod of that name, and the cache will say so.
   if (known.failures > 1 && news_.IsNews(written.error(), clock_.Now())) {
     log_.Warn("a pod cannot be told which part of a GPU it has, trying again",
@@ -131,17 +136,17 @@ void PartWriter::Failed(const char* what, const kube::Error& error) {
   if (error.code() == kube::ErrorCode::kCancelled) return;
   const kube::TimePoint now = clock_.Now();
   next_look_ = now + std::max(retry_.Next(), error.retry_after().value_or(kube::Duration::zero()));
-  if (error.code() == kube::ErrorCode::kForbidden) {
-    if (std::exchange(is_lack_told_, true)) return;
-    log_.Warn(
-        "this account may not annotate the pods of its node, they do not say which part of a GPU they have: "
-        "upgrade the chart, or add the right to its role",
-        {{"right", what}, {"error", error.message()}});
-    return;
-  }
   if (!news_.IsNews(error, now)) return;
   log_.Warn("pods cannot be told which part of a GPU they have, trying again",
             {{"step", what}, {"error", error.message()}});
+}
+
+void PartWriter::TellLack(const kube::Error& error) {
+  if (std::exchange(is_lack_told_, true)) return;
+  log_.Warn(
+      "this account may not annotate the pods of its node, they do not say which part of a GPU they have: "
+      "upgrade the chart, add the right to its role, or see what else refuses it",
+      {{"right", "patch pods"}, {"error", error.message()}});
 }
 
 }  // namespace grus

@@ -41,6 +41,7 @@ class PartWriter {
   // False: nothing more is to be written now.
   bool Write(const NodePod& pod, kube::Json annotations, const std::stop_token& stop);
   void Failed(const char* what, const kube::Error& error);
+  void TellLack(const kube::Error& error);
 
   kube::Client& client_;
   const NodePods& pods_;

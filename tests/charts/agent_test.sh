@@ -126,10 +126,14 @@ EOT
 done
 noted() { kube --kubeconfig "$1" patch pod "$2" --type merge -p "$3" "${@:4}"; }   # noted KUBECONFIG POD PATCH [FLAG...]
 its_notes='"sharing.ai.centauruscloud.io/gpus": "x", "sharing.ai.centauruscloud.io/enforcement": "None", "ai.centaurus.io/alnair-gpu-id": "x", "ai.centaurus.io/alnair-id": "x"'
-check "unless asked for, it has no right on pods" prints 'cannot patch resource "pods"' noted "$own" here "$(annotations "$its_notes")"
+check "unless asked for, it has no right to write pods" equals no eval "kube --kubeconfig $own auth can-i patch pods || true"
+check "and cannot" prints 'cannot [a-z]* resource "pods"' noted "$own" here "$(annotations "$its_notes")"
+old_pod=$(agent_on node-0)
 check "helm upgrade, with parts of GPUs" "$helm" upgrade grus "$chart" --namespace grus-system --timeout 60s \
   --set replicas=0,nodeAgent.enabled=true,nodeAgent.sharing.enabled=true
-need "the pod of the agent is a new one" within 60 prints '^grus-node-agent-' agent_on node-0
+is_replaced() { [[ $(agent_on node-0) == grus-node-agent-* && $(agent_on node-0) != *"$old_pod"* ]]; }
+need "the pod of the agent is a new one" within 90 is_replaced
+need "and its token" account "$own" --bound-object-kind Pod --bound-object-name "$(agent_on node-0)"
 need "the policies come into force" within 30 prints 'may change only its own annotations of the pod' noted "$own" here "$(annotations '"a": "b"')"
 need "also that for others" within 30 prints 'only grus writes them' noted "$KUBECONFIG" here "$(annotations "$its_notes")"
 for which in pods notes; do
@@ -147,9 +151,13 @@ the GPU that the manager plans#here#$(annotations '"sharing.ai.centauruscloud.io
 an annotation of a pod taken away#here#$(annotations '"mine": null')#only its own annotations of the pod
 a label of a pod#here#$(labels '"team": "a"')#nothing but annotations of the pod
 a finalizer of a pod#here#{"metadata": {"finalizers": ["example.com/wait"]}}#nothing but annotations of the pod
-an image#here#{"spec": {"containers": [{"name": "main", "image": "localhost/y:1"}]}}#nothing but annotations of the pod
+a deadline#here#{"spec": {"activeDeadlineSeconds": 100}}#nothing but annotations of the pod
 EOT
 check "refused: a token that names no node, for a pod" prints 'the token names none' noted "$stray" here "$(annotations "$its_notes")"
+check "refused: the manager, too, if a template says so" prints 'only grus writes them' kube create --as system:serviceaccount:grus-system:grus -f - <<'EOT'
+{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "copied", "annotations": {"sharing.ai.centauruscloud.io/gpus": "{}"}},
+ "spec": {"containers": [{"name": "main", "image": "localhost/x:1"}]}}
+EOT
 check "refused: a user who says which GPU it has" prints 'only grus writes them' kube create -f - <<'EOT'
 {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "liar", "annotations": {"sharing.ai.centauruscloud.io/planned-gpu": "GPU-a"}},
  "spec": {"containers": [{"name": "main", "image": "localhost/x:1"}]}}

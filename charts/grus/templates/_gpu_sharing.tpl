@@ -89,7 +89,7 @@ spec:
         operations: [CREATE, UPDATE]
   matchConditions:
     - name: not-of-grus
-      expression: '!(request.userInfo.username in ["{{ $agent }}", "{{ $manager }}"])'
+      expression: '!(request.operation == "UPDATE" && request.userInfo.username in ["{{ $agent }}", "{{ $manager }}"])'
     - name: with-its-annotations
       expression: >-
         object.metadata.?annotations.orValue({}).exists(key, key.startsWith("sharing.ai.centauruscloud.io/")) ||

@@ -117,22 +117,24 @@ TEST(GpuParts, TheFullestGpuWithRoomIsChosen) {
   EXPECT_EQ(ChooseGpu(offered, taken, GpuPod(1).request), "");
 }
 
-TEST(GpuParts, ThePodsGpuIsThatOfTheAgentElseThatOfThePlan) {
+TEST(GpuParts, ThePodsGpusAreThoseOfTheAgentElseThatOfThePlan) {
+  using Gpus = std::vector<std::string>;
   kube::Pod pod;
-  EXPECT_EQ(GpuOf(pod), "");
+  EXPECT_EQ(GpusOf(pod), Gpus());
   pod.metadata.annotations = {{kPlannedGpuAnnotation, "GPU-1"}};
-  EXPECT_EQ(GpuOf(pod), "GPU-1");
+  EXPECT_EQ(GpusOf(pod), Gpus({"GPU-1"}));
   pod.metadata.annotations = {{kPlannedGpuAnnotation, "GPU-1"},
                               {kHeldGpusAnnotation, R"({"c":{"gpu":"GPU-2","milli":300}})"}};
-  EXPECT_EQ(GpuOf(pod), "GPU-2");
-  pod.metadata.annotations = {{kHeldGpusAnnotation, R"({"c":{"gpu":"GPU-2"},"d":{"gpu":"GPU-1"}})"}};
-  EXPECT_EQ(GpuOf(pod), "");
+  EXPECT_EQ(GpusOf(pod), Gpus({"GPU-2"}));
+  pod.metadata.annotations = {
+      {kHeldGpusAnnotation, R"({"c":{"gpu":"GPU-2"},"d":{"gpu":"GPU-1"},"e":{"gpu":"GPU-2"}})"}};
+  EXPECT_EQ(GpusOf(pod), Gpus({"GPU-2", "GPU-1"}));
   for (const char* nonsense : {"x", "[]", "{}", R"({"c":{"gpu":"a#b"}})", R"({"c":7})"}) {
     pod.metadata.annotations = {{kHeldGpusAnnotation, nonsense}};
-    EXPECT_EQ(GpuOf(pod), "") << nonsense;
+    EXPECT_EQ(GpusOf(pod), Gpus()) << nonsense;
   }
   pod.metadata.annotations = {{kPlannedGpuAnnotation, std::string(300, 'x')}};
-  EXPECT_EQ(GpuOf(pod), "");
+  EXPECT_EQ(GpusOf(pod), Gpus());
 }
 
 TEST(GpuParts, AWholeGpuIsAThousandThousandths) {
@@ -175,6 +177,19 @@ TEST(SharedGpus, APlaceKeepsItsGpuUntilThePodIsBoundThere) {
   ledger.Release("pod");
   EXPECT_EQ(ledger.FindNode("a")->used, Resources{});
   EXPECT_EQ(ledger.RoomFor("me", PartPod(1000), 10).copies, 2);
+}
+
+TEST(SharedGpus, APodEndsThePlaceOnItsOwnGpu) {
+  ClusterLedger ledger;
+  ledger.PutNode(SharedNode("a", 2));
+  for (const char* gpu : {"GPU-a0", "GPU-a1"}) ledger.AddPlace("team/g", "a", Shared(PartPod(600)), gpu);
+  for (const char* gpu : {"GPU-a1", "GPU-a0"}) {
+    ledger.Bind(std::string("pod-") + gpu, "a", OnGpu(PartPod(600).request, gpu), "team/g");
+    for (const char* each : {"GPU-a0", "GPU-a1"}) {
+      EXPECT_EQ(ledger.FindNode("a")->used.Extended(std::string("ai.centauruscloud.io/gpu-milli#") + each), 600);
+    }
+  }
+  EXPECT_TRUE(ledger.PlacesOf("team/g").empty());
 }
 
 TEST(SharedGpus, WhatTheAgentSaysReplacesWhatWasPlanned) {

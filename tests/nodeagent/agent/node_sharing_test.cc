@@ -51,10 +51,14 @@ class NodeSharingTest : public ::testing::Test {
                        log_};
 };
 
-TEST_F(NodeSharingTest, WithoutTheLabelNothingIsOffered) {
+TEST_F(NodeSharingTest, BeforeTheLabelIsReadNothingIsSaidOfTheNode) {
+  EXPECT_THAT(sharing_.NodeAnnotations(), IsEmpty());
+}
+
+TEST_F(NodeSharingTest, WithoutTheLabelNothingIsOfferedAndTheOriginalsAnnotationsAreLeftAlone) {
   sharing_.LookOnce();
 
-  for (const auto& [key, text] : sharing_.NodeAnnotations()) EXPECT_THAT(text, IsEmpty()) << key;
+  EXPECT_EQ(sharing_.NodeAnnotations(), (AnnotationTexts{{kInventoryAnnotation, ""}}));
 }
 
 TEST_F(NodeSharingTest, TheLabelSaysInWhichWayAndAnotherIsFollowed) {
@@ -70,6 +74,7 @@ TEST_F(NodeSharingTest, TheLabelSaysInWhichWayAndAnotherIsFollowed) {
   SetMode(Json());
   sharing_.LookOnce();
   EXPECT_THAT(Inventory(), IsEmpty());
+  EXPECT_THAT(sharing_.NodeAnnotations().at(kVirtualGpuCountAnnotation), IsEmpty());
 }
 
 TEST_F(NodeSharingTest, AnUnknownLabelIsToldOnceAndNothingIsOffered) {

@@ -41,7 +41,7 @@ ModelCounts PlayAll(SharingMode mode, bool is_honest, std::uint64_t seeds) {
 }
 
 TEST(PartModel, EachContainerIsOnOneGpuAndNoneIsRefusedForWhichThereIsRoom) {
-  const ModelCounts counts = PlayAll(SharingMode::kAlnair, true, 1500);
+  const ModelCounts counts = PlayAll(SharingMode::kAlnair, true, 400);
   EXPECT_GT(counts.admitted, 1000);
   EXPECT_GT(counts.refused, 100);
   EXPECT_GT(counts.agent_restarts, 1000);
@@ -58,7 +58,7 @@ TEST(PartModel, ThousandthsAreNeverGivenTwice) {
 }
 
 TEST(PartModel, WithLateOrMissingAnswersNothingIsGivenTwiceAndNoCheckedContainerStartsOnTwoGpus) {
-  const ModelCounts counts = PlayAll(SharingMode::kAlnair, false, 1500);
+  const ModelCounts counts = PlayAll(SharingMode::kAlnair, false, 400);
   EXPECT_GT(counts.admitted, 1000);
   EXPECT_GT(counts.refused, 100);
   EXPECT_LT(counts.split, counts.started / 6) << "the exception, not the rule";
