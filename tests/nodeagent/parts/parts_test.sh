@@ -97,7 +97,7 @@ containers_of >"$work/containers"
 registered_since() { (($(grep -c 'the kubelet knows a device plugin' "$agent_log") >= $1 + 2)); }   # Both resources.
 registered=$(grep -c 'the kubelet knows a device plugin' "$agent_log")
 need "the kubelet is killed and starts again" restart_kubelet
-check "it knows the agent again" within 5 registered_since "$registered"
+check "it knows the agent again" within 30 registered_since "$registered"
 check "the node offers as much as before" within 20 offers 312 800
 check "containers have not noticed" equals "$(<"$work/containers")" containers_of
 check "and hold what they had" within $((10 + pods)) agree "$there"

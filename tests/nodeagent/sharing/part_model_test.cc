@@ -41,26 +41,26 @@ ModelCounts PlayAll(SharingMode mode, bool is_honest, std::uint64_t seeds) {
 }
 
 TEST(PartModel, EachContainerIsOnOneGpuAndNoneIsRefusedForWhichThereIsRoom) {
-  const ModelCounts counts = PlayAll(SharingMode::kAlnair, true, 120);
-  EXPECT_GT(counts.admitted, 300);
-  EXPECT_GT(counts.refused, 20);
-  EXPECT_GT(counts.agent_restarts, 100);
-  EXPECT_GT(counts.kubelet_restarts, 20);
+  const ModelCounts counts = PlayAll(SharingMode::kAlnair, true, 60);
+  EXPECT_GT(counts.admitted, 60);
+  EXPECT_GT(counts.refused, 5);
+  EXPECT_GT(counts.agent_restarts, 30);
+  EXPECT_GT(counts.kubelet_restarts, 5);
   EXPECT_EQ(counts.split, 0);
   EXPECT_EQ(counts.delayed, 0);
 }
 
 TEST(PartModel, ThousandthsAreNeverGivenTwice) {
-  const ModelCounts counts = PlayAll(SharingMode::kMilli, true, 30);
-  EXPECT_GT(counts.admitted, 150);
-  EXPECT_GT(counts.refused, 10);
+  const ModelCounts counts = PlayAll(SharingMode::kMilli, true, 15);
+  EXPECT_GT(counts.admitted, 60);
+  EXPECT_GT(counts.refused, 3);
   EXPECT_EQ(counts.split, 0);
 }
 
 TEST(PartModel, WithLateOrMissingAnswersNothingIsGivenTwiceAndNoCheckedContainerStartsOnTwoGpus) {
-  const ModelCounts counts = PlayAll(SharingMode::kAlnair, false, 120);
-  EXPECT_GT(counts.admitted, 300);
-  EXPECT_GT(counts.refused, 20);
+  const ModelCounts counts = PlayAll(SharingMode::kAlnair, false, 60);
+  EXPECT_GT(counts.admitted, 60);
+  EXPECT_GT(counts.refused, 5);
   EXPECT_LT(counts.split, counts.started / 6) << "the exception, not the rule";
 }
 
