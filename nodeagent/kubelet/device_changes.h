@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "clientlib/base/clock.h"
+#include "clientlib/base/error.h"
 
 namespace grus {
 

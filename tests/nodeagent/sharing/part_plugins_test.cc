@@ -66,7 +66,7 @@ class PartPluginsTest : public ::testing::Test {
   const kube::Log log_;
   testing::FakeHolders holders_;
   testing::FakePending pending_;
-  int changes_ = 0, starts_ = 0;
+  std::atomic<int> changes_ = 0, starts_ = 0;  // Several threads may tell of them.
   std::string why_;
   std::optional<PartPlugins> parts_;
 };
