@@ -6,6 +6,8 @@
 #include <map>
 #include <optional>
 
+#include "crds/types/sharing_names.h"
+
 namespace grus {
 namespace {
 
@@ -65,19 +67,17 @@ std::int64_t Replicas(const kube::Node& node) {
   return std::clamp<std::int64_t>(number, 1, 1000);
 }
 
-constexpr char kSharedLabel[] = "sharing.ai.centauruscloud.io/mode";  // See nodeagent/sharing.
-
 void AddCount(const NodeSample& look, const kube::Node& node, std::vector<GpuProblem>& problems) {
   // Of divided GPUs, the node offers the parts.
   if (std::ranges::any_of(look.gpus, [](const GpuState& state) { return state.gpu.is_divided; })) return;
   const auto working = std::ranges::count_if(look.gpus, [](const GpuState& state) { return state.sample.has_value(); });
   const kube::Quantity* const offered = kube::FindResource(node.status.allocatable, kGpuResource);
   const std::int64_t allocatable = offered == nullptr ? 0 : offered->Value();
-  if (!node.metadata.Label(kSharedLabel).empty()) {
+  if (!node.metadata.Label(api::kSharingModeLabel).empty()) {
     if (allocatable == 0) return;
     problems.push_back({kGpuCountReason,
                         "the node offers " + std::to_string(allocatable) +
-                            " nvidia.com/gpu beside parts of its GPUs (label " + kSharedLabel +
+                            " nvidia.com/gpu beside parts of its GPUs (label " + api::kSharingModeLabel +
                             "): keep NVIDIA's device plugin away from it, or take the label off",
                         kDevicePluginStarts});
     return;

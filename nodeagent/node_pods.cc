@@ -3,6 +3,8 @@
 
 #include <memory>
 
+#include "crds/types/sharing_names.h"
+
 namespace grus {
 namespace {
 
@@ -21,9 +23,9 @@ std::vector<std::string> UidsOf(const kube::Object& pod) {
 std::span<const kube::FieldInfo> PartLimits::Fields() {
   using T = PartLimits;
   static constexpr kube::FieldInfo kFields[] = {
-      kube::Field<&T::gpu_milli>(kGpuMilliResource),
-      kube::Field<&T::vgpu_memory>(kVgpuMemoryResource),
-      kube::Field<&T::vgpu_compute>(kVgpuComputeResource),
+      kube::Field<&T::gpu_milli>(api::kGpuMilliResource),
+      kube::Field<&T::vgpu_memory>(api::kVgpuMemoryResource),
+      kube::Field<&T::vgpu_compute>(api::kVgpuComputeResource),
   };
   return kFields;
 }

@@ -19,9 +19,6 @@
 
 namespace grus {
 
-inline constexpr char kGpuMilliResource[] = "ai.centauruscloud.io/gpu-milli";
-inline constexpr char kVgpuMemoryResource[] = "alnair/vgpu-memory", kVgpuComputeResource[] = "alnair/vgpu-compute";
-
 // Limits of a container, as much of them as has to do with parts of GPUs.
 struct PartLimits {
   std::optional<kube::Quantity> gpu_milli, vgpu_memory, vgpu_compute;

@@ -9,6 +9,7 @@
 #include "controllers/policy/placement.h"
 #include "controllers/policy/reservation_keeper.h"
 #include "controllers/policy/waited.h"
+#include "crds/types/sharing_names.h"
 
 namespace grus {
 namespace {
@@ -37,7 +38,8 @@ bool AskForTheSame(const kube::Pod& a, const kube::Pod& b) {
     return a.metadata.Annotation(annotation) == b.metadata.Annotation(annotation);
   };
   return a.spec.containers == b.spec.containers && a.spec.init_containers == b.spec.init_containers &&
-         a.spec.resources == b.spec.resources && is_same(kHeldGpusAnnotation) && is_same(kPlannedGpuAnnotation);
+         a.spec.resources == b.spec.resources && is_same(api::kHeldGpusAnnotation) &&
+         is_same(api::kPlannedGpuAnnotation);
 }
 
 // With the GPU of which it has a part, if that is known. Where its containers have parts of several, all counts on
@@ -121,7 +123,8 @@ void ClusterAccount::OnNode(const kube::Change& change) {
   const auto* after = static_cast<const kube::Node*>(change.after.get());
   if (before && after && before->spec == after->spec && before->status.allocatable == after->status.allocatable &&
       before->metadata.labels == after->metadata.labels &&
-      before->metadata.Annotation(kGpuInventoryAnnotation) == after->metadata.Annotation(kGpuInventoryAnnotation) &&
+      before->metadata.Annotation(api::kGpuInventoryAnnotation) ==
+          after->metadata.Annotation(api::kGpuInventoryAnnotation) &&
       before->metadata.is_being_deleted() == after->metadata.is_being_deleted()) {
     return;  // A heartbeat.
   }

@@ -7,6 +7,7 @@
 #include "controllers/policy/gpu_parts.h"
 #include "controllers/policy/waited.h"
 #include "controllers/policy/yield_words.h"
+#include "crds/types/sharing_names.h"
 
 namespace grus {
 namespace {
@@ -52,7 +53,7 @@ Json LiftPatch(const GangView& view, const Member& member, kube::Time now, const
   const bool is_short = view.is_planned_by_owner && member.created_at && Waited(now, *member.created_at) < kShortGate;
   if (!is_short) patch["metadata"]["annotations"][api::kGangLiftedAnnotation] = kube::ToText(now);
   patch["spec"]["schedulingGates"].Append(Json::MakeObject({{"$patch", "delete"}, {"name", api::kGangGate}}));
-  if (!gpu.empty()) patch["metadata"]["annotations"][kPlannedGpuAnnotation] = gpu;
+  if (!gpu.empty()) patch["metadata"]["annotations"][api::kPlannedGpuAnnotation] = gpu;
   if (pin) {
     patch["metadata"]["annotations"][kGangPinnedAnnotation] = pin->node;
     patch["spec"]["nodeSelector"][kHostnameLabel] = pin->hostname;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "controllers/policy/gpu_parts.h"
+#include "crds/types/sharing_names.h"
 
 namespace grus {
 namespace {
@@ -113,7 +114,7 @@ kube::Result<QueueIndex> ClusterQueues::QueueOf(const std::string& owner) {
 std::int64_t ClusterQueues::MilliOf(const Resources& request, PoolIndex pool) const {
   const auto index = static_cast<std::size_t>(pool);
   const std::string& resource = index < setup_.pools.size() ? setup_.pools[index].resource : default_resource_;
-  if (resource == kGpuMilliResource) return std::clamp<std::int64_t>(request.Extended(resource), 0, kMostMilli);
+  if (resource == api::kGpuMilliResource) return std::clamp<std::int64_t>(request.Extended(resource), 0, kMostMilli);
   const std::int64_t parts = resource == kGpuResource ? MilliOfGpuParts(request) : 0;
   return std::min<std::int64_t>(kMostMilli, ToMilli(request.Extended(resource)) + parts);
 }

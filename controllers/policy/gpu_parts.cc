@@ -5,11 +5,12 @@
 #include <optional>
 
 #include "clientlib/model/json.h"
+#include "crds/types/sharing_names.h"
 
 namespace grus {
 namespace {
 
-constexpr std::string_view kParts[] = {kGpuMilliResource, kVgpuComputeResource, kVgpuMemoryResource};
+constexpr std::string_view kParts[] = {api::kGpuMilliResource, api::kVgpuComputeResource, api::kVgpuMemoryResource};
 constexpr char kSeparator = '#';
 constexpr std::int64_t kMostParts = std::int64_t{1} << 40;  // Users may ask for any number.
 constexpr std::size_t kMostGpus = 64;                       // Of a node; more are not read.
@@ -94,7 +95,8 @@ bool IsOnOneGpu(std::string_view resource) { return resource.find(kSeparator) !=
 bool AsksForGpuParts(const Resources& request) { return !FirstPart(request).empty(); }
 
 std::int64_t MilliOfGpuParts(const Resources& request) {
-  const std::int64_t milli = request.Extended(kGpuMilliResource), percent = request.Extended(kVgpuComputeResource);
+  const std::int64_t milli = request.Extended(api::kGpuMilliResource),
+                     percent = request.Extended(api::kVgpuComputeResource);
   return std::clamp<std::int64_t>(milli, 0, kMostParts) + 10 * std::clamp<std::int64_t>(percent, 0, kMostParts);
 }
 
@@ -140,7 +142,7 @@ std::string ChooseGpu(const Resources& allocatable, const Resources& taken, cons
 }
 
 void AddGpus(const kube::Node& node, Resources& allocatable) {
-  const std::string_view text = node.metadata.Annotation(kGpuInventoryAnnotation);
+  const std::string_view text = node.metadata.Annotation(api::kGpuInventoryAnnotation);
   if (text.empty()) return;
   const kube::Result<kube::Json> inventory = kube::ParseJson(text);
   const kube::Json::Array* gpus = inventory ? inventory->AsArray() : nullptr;
@@ -153,10 +155,10 @@ void AddGpus(const kube::Node& node, Resources& allocatable) {
       const std::string name = NameOn(part, uuid);
       if (allocatable.Extended(part) > 0 && allocatable.Extended(name) == 0) allocatable.AddExtended(name, amount);
     };
-    if (mode == "milli") offer(kGpuMilliResource, 1000);
+    if (mode == "milli") offer(api::kGpuMilliResource, 1000);
     if (mode != "alnair") continue;
-    offer(kVgpuMemoryResource, NumberIn(gpu, "memoryMiB") / 1024);
-    offer(kVgpuComputeResource, 100);
+    offer(api::kVgpuMemoryResource, NumberIn(gpu, "memoryMiB") / 1024);
+    offer(api::kVgpuComputeResource, 100);
   }
 }
 
@@ -165,9 +167,9 @@ std::vector<std::string> GpusOf(const kube::Pod& pod) {
   const auto add = [&](std::string_view gpu) {
     if (IsGpuId(gpu) && std::ranges::find(gpus, gpu) == gpus.end() && gpus.size() < kMostGpus) gpus.emplace_back(gpu);
   };
-  const std::string_view held = pod.metadata.Annotation(kHeldGpusAnnotation);
+  const std::string_view held = pod.metadata.Annotation(api::kHeldGpusAnnotation);
   if (held.empty()) {
-    add(pod.metadata.Annotation(kPlannedGpuAnnotation));
+    add(pod.metadata.Annotation(api::kPlannedGpuAnnotation));
     return gpus;
   }
   const kube::Result<kube::Json> containers = kube::ParseJson(held);

@@ -16,17 +16,7 @@
 
 namespace grus {
 
-inline constexpr char kGpuMilliResource[] = "ai.centauruscloud.io/gpu-milli";  // Thousandths of a GPU.
-inline constexpr char kVgpuMemoryResource[] = "alnair/vgpu-memory";            // GiB.
-inline constexpr char kVgpuComputeResource[] = "alnair/vgpu-compute";          // Percent of a GPU.
-
-// Of a node: its shared GPUs, as grus-node-agent writes them. Of a pod: the GPU that it is to have, by the planner, and
-// those that its containers have, by the agent.
-inline constexpr char kGpuInventoryAnnotation[] = "sharing.ai.centauruscloud.io/inventory";
-inline constexpr char kPlannedGpuAnnotation[] = "sharing.ai.centauruscloud.io/planned-gpu";
-inline constexpr char kHeldGpusAnnotation[] = "sharing.ai.centauruscloud.io/gpus";
-
-bool IsGpuPart(std::string_view resource);   // One of the three.
+bool IsGpuPart(std::string_view resource);   // One of those in crds/types/sharing_names.h.
 bool IsOnOneGpu(std::string_view resource);  // Names a GPU, too.
 bool AsksForGpuParts(const Resources& request);
 

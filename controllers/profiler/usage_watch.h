@@ -5,7 +5,7 @@
 // Jobs of any kind count that have pods with GPUs: a job is the controller of its pods; above a ReplicaSet or a Job,
 // the controller of that; a PodGroup, if its pods have no controller. What a pod used until it vanished counts. One
 // query at a time, each for all pods of the cluster. A run is written when a reader would notice the difference, and
-// when it is over; all writes are at most ten a second. A source that is missing or fails leaves its numbers out, and
+// when it is over; all writes are at most eight a second. A source that is missing or fails leaves its numbers out, and
 // one line in the log. A restart of grus goes on with the runs that are recorded.
 //
 // Thread-safe. A pass blocks for the answers and the writes.
@@ -46,8 +46,8 @@ struct UsageCaches {
 class UsageWatch final : public kube::Reconciler {
  public:
   static constexpr kube::Duration kEvery = std::chrono::minutes(1);
-  // While runs are due too, Alnair's annotations get a part.
-  static constexpr int kWritesPerSecond = 10, kAnnotationsPerSecond = 5, kAnnotationsBesideRuns = 4;
+  // With the renewals of a lease they are ten at most. While runs are due too, Alnair's annotations get a part.
+  static constexpr int kWritesPerSecond = 8, kAnnotationsPerSecond = 4, kAnnotationsBesideRuns = 3;
 
   UsageWatch(kube::Client& client, UsageCaches caches, ProfileStore& store, Prometheus& prometheus, UsageSource source,
              const kube::Clock& clock, const kube::Log& log);

@@ -6,6 +6,7 @@
 
 #include "clientlib/base/wait.h"
 #include "clientlib/model/core_v1.h"
+#include "crds/types/sharing_names.h"
 #include "nodeagent/sharing/part_writer.h"
 
 namespace grus {
@@ -114,7 +115,7 @@ AnnotationTexts NodeSharing::NodeAnnotations() const {
   AnnotationTexts texts = way_ ? NodePartAnnotations(way_->plugins.mode(), way_->plugins.gpus())
                                : NodePartAnnotations(SharingMode::kNone, {});
   // The original's own plugin may have written these here.
-  if (!was_alnair_) std::erase_if(texts, [](const auto& text) { return text.first != kInventoryAnnotation; });
+  if (!was_alnair_) std::erase_if(texts, [](const auto& text) { return text.first != api::kGpuInventoryAnnotation; });
   return texts;
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "clientlib/model/json.h"
+#include "crds/types/sharing_names.h"
 
 namespace grus {
 namespace {
@@ -49,8 +50,10 @@ Json GpuOf(const HeldParts& part, std::span<const SharedGpu> gpus) {
 }  // namespace
 
 AnnotationTexts PodPartAnnotations(std::span<const HeldParts> parts, std::span<const SharedGpu> gpus) {
-  AnnotationTexts texts = {
-      {kAlnairGpuIdAnnotation, ""}, {kAlnairIdAnnotation, ""}, {kPodGpusAnnotation, ""}, {kEnforcementAnnotation, ""}};
+  AnnotationTexts texts = {{kAlnairGpuIdAnnotation, ""},
+                           {kAlnairIdAnnotation, ""},
+                           {api::kHeldGpusAnnotation, ""},
+                           {api::kEnforcementAnnotation, ""}};
   if (parts.empty()) return texts;
   std::map<std::string, Json> by_container;  // In a fixed order.
   for (const HeldParts& part : parts) by_container[part.container] = GpuOf(part, gpus);
@@ -62,8 +65,8 @@ AnnotationTexts PodPartAnnotations(std::span<const HeldParts> parts, std::span<c
   }
   texts[kAlnairGpuIdAnnotation] = IdText(parts);
   texts[kAlnairIdAnnotation] = Joined(names);
-  texts[kPodGpusAnnotation] = kube::ToText(containers);
-  texts[kEnforcementAnnotation] = "None";
+  texts[api::kHeldGpusAnnotation] = kube::ToText(containers);
+  texts[api::kEnforcementAnnotation] = "None";
   return texts;
 }
 
@@ -71,7 +74,7 @@ AnnotationTexts NodePartAnnotations(SharingMode mode, std::span<const SharedGpu>
   AnnotationTexts texts = {{kPhysicalGpuCountAnnotation, ""},
                            {kPhysicalGpuUuidsAnnotation, ""},
                            {kVirtualGpuCountAnnotation, ""},
-                           {kInventoryAnnotation, ""}};
+                           {api::kGpuInventoryAnnotation, ""}};
   if (mode == SharingMode::kNone) return texts;
   Json inventory = Json::MakeArray();
   std::vector<std::string> uuids;
@@ -83,7 +86,7 @@ AnnotationTexts NodePartAnnotations(SharingMode mode, std::span<const SharedGpu>
     uuids.push_back(gpu.uuid);
     parts += gpu.count(PartResource::kMemory);
   }
-  texts[kInventoryAnnotation] = kube::ToText(inventory);
+  texts[api::kGpuInventoryAnnotation] = kube::ToText(inventory);
   if (mode != SharingMode::kAlnair) return texts;
   texts[kPhysicalGpuCountAnnotation] = std::to_string(gpus.size());
   texts[kPhysicalGpuUuidsAnnotation] = Joined(uuids);

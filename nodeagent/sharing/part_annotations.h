@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What pods and the node say of parts of GPUs, as annotations: the original Alnair's and ours. Pure.
+// What pods and the node say of parts of GPUs, as annotations: the original Alnair's and ours (see sharing_names.h).
+// Pure.
 #pragma once
 
 #include <map>
@@ -13,17 +14,11 @@ namespace grus {
 
 inline constexpr char kAlnairGpuIdAnnotation[] = "ai.centaurus.io/alnair-gpu-id";
 inline constexpr char kAlnairIdAnnotation[] = "ai.centaurus.io/alnair-id";
-// {"CONTAINER": {"gpu": UUID, "milli": thousandths, "memoryMiB": ...}}
-inline constexpr char kPodGpusAnnotation[] = "sharing.ai.centauruscloud.io/gpus";
-// What holds a container to its part: "None", as long as nothing does.
-inline constexpr char kEnforcementAnnotation[] = "sharing.ai.centauruscloud.io/enforcement";
 
 // On nodes; the third one is spelt as the original does.
 inline constexpr char kPhysicalGpuCountAnnotation[] = "ai.centaurus.io/physical-gpu-count";
 inline constexpr char kPhysicalGpuUuidsAnnotation[] = "ai.centaurus.io/physical-gpu-uuids";
 inline constexpr char kVirtualGpuCountAnnotation[] = "ai.centaurus.io/vitual-gpu-count";
-// [{"uuid": ..., "memoryMiB": ..., "milli": 1000, "mode": "alnair"}, ...]; "healthy": false on a GPU that is sick.
-inline constexpr char kInventoryAnnotation[] = "sharing.ai.centauruscloud.io/inventory";
 
 inline constexpr std::size_t kLongestIdList = 8 << 10;
 

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nodeagent/sharing/part_resources.h"
 
+#include "crds/types/sharing_names.h"
 #include "nodeagent/node_pods.h"
 
 namespace grus {
 
 std::string_view NameOf(PartResource resource) {
   switch (resource) {
-    case PartResource::kMilli: return kGpuMilliResource;
-    case PartResource::kMemory: return kVgpuMemoryResource;
-    case PartResource::kCompute: return kVgpuComputeResource;
+    case PartResource::kMilli: return api::kGpuMilliResource;
+    case PartResource::kMemory: return api::kVgpuMemoryResource;
+    case PartResource::kCompute: return api::kVgpuComputeResource;
   }
   return "";
 }
@@ -48,12 +49,12 @@ std::span<const PartResource> ResourcesOf(SharingMode mode) {
 }
 
 kube::Result<SharingMode> SharingModeOf(const kube::ObjectMeta& node) {
-  if (!node.labels.contains(kSharingModeLabel)) return SharingMode::kNone;
-  const std::string_view text = node.Label(kSharingModeLabel);
+  if (!node.labels.contains(api::kSharingModeLabel)) return SharingMode::kNone;
+  const std::string_view text = node.Label(api::kSharingModeLabel);
   for (const SharingMode mode : {SharingMode::kMilli, SharingMode::kAlnair}) {
     if (text == NameOf(mode)) return mode;
   }
-  return kube::Error(kube::ErrorCode::kInvalidArgument, "node " + node.name + ": label " + kSharingModeLabel +
+  return kube::Error(kube::ErrorCode::kInvalidArgument, "node " + node.name + ": label " + api::kSharingModeLabel +
                                                             " is \"" + std::string(text) +
                                                             "\": expected milli or alnair, or no such label");
 }

@@ -36,7 +36,6 @@ std::string AmountText(std::int64_t amount, PartResource resource);  // "300 ai.
 
 // In which way a node offers its GPUs: in one only, as the kubelet counts each resource by itself.
 enum class SharingMode { kNone, kMilli, kAlnair };
-inline constexpr char kSharingModeLabel[] = "sharing.ai.centauruscloud.io/mode";
 
 std::string_view NameOf(SharingMode mode);  // The label's value; "" for kNone.
 std::span<const PartResource> ResourcesOf(SharingMode mode);

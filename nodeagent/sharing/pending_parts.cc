@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "clientlib/base/wait.h"
+#include "crds/types/sharing_names.h"
 
 namespace grus {
 namespace {
@@ -33,7 +34,7 @@ void AddAsks(const NodePod& pod, const std::vector<NodeContainerSpec>& container
     asks.push_back({.pod = pod.metadata.Key(),
                     .container = container.name.str(),
                     .amounts = amounts,
-                    .planned_gpu = std::string(pod.metadata.Annotation(kPlannedGpuAnnotation)),
+                    .planned_gpu = std::string(pod.metadata.Annotation(api::kPlannedGpuAnnotation)),
                     .is_init = is_init,
                     .has_started = HasStarted(statuses, container.name)});
   }

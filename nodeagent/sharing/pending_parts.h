@@ -15,9 +15,6 @@
 
 namespace grus {
 
-// On a pod, by the manager: the UUID of the GPU that its plan has for it.
-inline constexpr char kPlannedGpuAnnotation[] = "sharing.ai.centauruscloud.io/planned-gpu";
-
 struct PartAsk {
   kube::ObjectKey pod = {};
   std::string container = {};

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "crds/types/pod_group.h"
+#include "tests/campaign/part_agents.h"
 #include "tests/campaign/wait_invariants.h"
 
 namespace grus::testing {
@@ -211,8 +212,9 @@ Invariant NoMoreMembersThan(int most) {
 }  // namespace
 
 std::vector<Invariant> GangInvariants(const GangRules& rules) {
-  std::vector<Invariant> invariants{NoGpuTwice, WholeInTime(rules.slack), NoGateTooEarly(rules.slack),
-                                    NoHastyRollBack(), NoJobIsCharged};
+  std::vector<Invariant> invariants{NoGpuTwice,        WholeInTime(rules.slack), NoGateTooEarly(rules.slack),
+                                    NoHastyRollBack(), NoJobIsCharged,           NoPartTwice,
+                                    NoMemberIsRefused};
   if (!rules.may_roll_back) invariants.push_back(NoRollBack());
   if (rules.most_members > 0) invariants.push_back(NoMoreMembersThan(rules.most_members));
   for (Invariant& invariant : WaitInvariants(rules.slack)) invariants.push_back(std::move(invariant));

@@ -18,10 +18,10 @@ struct GangRules {
 };
 
 // No gang has some, but fewer than its minimum, of its members on nodes for longer than its timeout and the slack,
-// while there are pods for the rest. No gate is lifted while fewer than the minimum exist, unless the gang ran. No GPU
-// is given twice. No member that runs is ended before all that its gang lacks have been the scheduler's for its
-// timeout. No Job is charged with a failure. No gang is rolled back, and no member made anew, but where the story has
-// it (or the wall clock jumped).
+// while there are pods for the rest. No gate is lifted while fewer than the minimum exist, unless the gang ran. No GPU,
+// and no part of one, is given twice. No member that runs is ended before all that its gang lacks have been the
+// scheduler's for its timeout. No Job is charged with a failure. No gang is rolled back, and no member made anew, but
+// where the story has it (or the wall clock jumped).
 std::vector<kube::testing::Invariant> GangInvariants(const GangRules& rules);
 
 // At rest no gang is there in part, no gated member holds a node, and none is lifted in vain.

@@ -6,6 +6,7 @@
 
 #include "tests/campaign/gang_jobs.h"
 #include "tests/campaign/gang_lives.h"
+#include "tests/campaign/gang_parts.h"
 #include "tests/campaign/gang_protection.h"
 #include "tests/campaign/gang_queues.h"
 
@@ -13,7 +14,7 @@ namespace grus::testing {
 
 kube::testing::Workloads GangWorkloads(kube::Duration slack, Nominations nominations) {
   kube::testing::Workloads workloads;
-  for (const auto& stories : {GangLives(), GangProtection(), GangsOfJobs(), GangQueues()}) {
+  for (const auto& stories : {GangLives(), GangProtection(), GangsOfJobs(), GangQueues(), GangsOfParts()}) {
     for (GangStory story : stories) {
       story.rules.slack = slack;
       if (nominations != Nominations::kAuto) story.nominations = nominations;

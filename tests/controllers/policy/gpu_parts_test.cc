@@ -7,16 +7,17 @@
 #include <random>
 
 #include "controllers/policy/cluster_objects.h"
+#include "crds/types/sharing_names.h"
 #include "tests/kit/shapes.h"
 
 namespace grus {
 namespace {
 
-kube::Node NodeWith(const std::string& inventory, const std::string& resource = kGpuMilliResource,
+kube::Node NodeWith(const std::string& inventory, const std::string& resource = api::kGpuMilliResource,
                     std::int64_t offered = 2000) {
   kube::Node node;
   node.metadata.name = "a";
-  if (!inventory.empty()) node.metadata.annotations = {{kGpuInventoryAnnotation, inventory}};
+  if (!inventory.empty()) node.metadata.annotations = {{api::kGpuInventoryAnnotation, inventory}};
   node.status.allocatable = {{"pods", kube::Quantity(110)}, {resource, kube::Quantity(offered)}};
   return node;
 }
@@ -29,7 +30,7 @@ Resources Parts(std::initializer_list<std::pair<std::string, std::int64_t>> amou
   for (const auto& [name, amount] : amounts) resources.AddExtended(name, amount);
   return resources;
 }
-Resources Milli(std::int64_t amount) { return Parts({{kGpuMilliResource, amount}}); }
+Resources Milli(std::int64_t amount) { return Parts({{api::kGpuMilliResource, amount}}); }
 
 TEST(GpuParts, ANodeOffersTheGpusOfItsInventory) {
   const Resources offered = StateOf(NodeWith(kTwoGpus)).allocatable;
@@ -121,19 +122,19 @@ TEST(GpuParts, ThePodsGpusAreThoseOfTheAgentElseThatOfThePlan) {
   using Gpus = std::vector<std::string>;
   kube::Pod pod;
   EXPECT_EQ(GpusOf(pod), Gpus());
-  pod.metadata.annotations = {{kPlannedGpuAnnotation, "GPU-1"}};
+  pod.metadata.annotations = {{api::kPlannedGpuAnnotation, "GPU-1"}};
   EXPECT_EQ(GpusOf(pod), Gpus({"GPU-1"}));
-  pod.metadata.annotations = {{kPlannedGpuAnnotation, "GPU-1"},
-                              {kHeldGpusAnnotation, R"({"c":{"gpu":"GPU-2","milli":300}})"}};
+  pod.metadata.annotations = {{api::kPlannedGpuAnnotation, "GPU-1"},
+                              {api::kHeldGpusAnnotation, R"({"c":{"gpu":"GPU-2","milli":300}})"}};
   EXPECT_EQ(GpusOf(pod), Gpus({"GPU-2"}));
   pod.metadata.annotations = {
-      {kHeldGpusAnnotation, R"({"c":{"gpu":"GPU-2"},"d":{"gpu":"GPU-1"},"e":{"gpu":"GPU-2"}})"}};
+      {api::kHeldGpusAnnotation, R"({"c":{"gpu":"GPU-2"},"d":{"gpu":"GPU-1"},"e":{"gpu":"GPU-2"}})"}};
   EXPECT_EQ(GpusOf(pod), Gpus({"GPU-2", "GPU-1"}));
   for (const char* nonsense : {"x", "[]", "{}", R"({"c":{"gpu":"a#b"}})", R"({"c":7})"}) {
-    pod.metadata.annotations = {{kHeldGpusAnnotation, nonsense}};
+    pod.metadata.annotations = {{api::kHeldGpusAnnotation, nonsense}};
     EXPECT_EQ(GpusOf(pod), Gpus()) << nonsense;
   }
-  pod.metadata.annotations = {{kPlannedGpuAnnotation, std::string(300, 'x')}};
+  pod.metadata.annotations = {{api::kPlannedGpuAnnotation, std::string(300, 'x')}};
   EXPECT_EQ(GpusOf(pod), Gpus());
 }
 
@@ -278,9 +279,9 @@ TEST(SharedGpus, NoGpuIsEverOverfull) {
           ASSERT_LE(used, offered) << name << ", seed " << seed << ", step " << step;
           ASSERT_GE(used, 0) << name << ", seed " << seed;
           sum += used;
-          room += static_cast<int>((offered - used) / probe.request.Extended(kGpuMilliResource));
+          room += static_cast<int>((offered - used) / probe.request.Extended(api::kGpuMilliResource));
         }
-        ASSERT_EQ(sum, node.used.Extended(kGpuMilliResource)) << "seed " << seed;
+        ASSERT_EQ(sum, node.used.Extended(api::kGpuMilliResource)) << "seed " << seed;
       }
       ASSERT_EQ(ledger.RoomFor("me", probe, 1000).copies, room) << "seed " << seed;
       ASSERT_EQ(ledger.IndexFor(probe)->copies(), room) << "seed " << seed;

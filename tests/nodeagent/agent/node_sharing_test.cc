@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "clientlib/testing/api_server/fake_api_server.h"
+#include "crds/types/sharing_names.h"
 #include "tests/kit/must.h"
 #include "tests/kit/objects.h"
 #include "tests/kit/temp_dir.h"
@@ -27,10 +28,10 @@ class NodeSharingTest : public ::testing::Test {
   }
   void SetMode(const Json& mode) {
     Json node = *server_.Get("nodes", {"", "node-1"});
-    node["metadata"]["labels"][kSharingModeLabel] = mode;
+    node["metadata"]["labels"][api::kSharingModeLabel] = mode;
     kit::Must(server_.Update("nodes", std::move(node)));
   }
-  std::string Inventory() const { return sharing_.NodeAnnotations().at(kInventoryAnnotation); }
+  std::string Inventory() const { return sharing_.NodeAnnotations().at(api::kGpuInventoryAnnotation); }
 
   const kube::SystemClock clock_;
   const kube::Log log_;
@@ -58,7 +59,7 @@ TEST_F(NodeSharingTest, BeforeTheLabelIsReadNothingIsSaidOfTheNode) {
 TEST_F(NodeSharingTest, WithoutTheLabelNothingIsOfferedAndTheOriginalsAnnotationsAreLeftAlone) {
   sharing_.LookOnce();
 
-  EXPECT_EQ(sharing_.NodeAnnotations(), (AnnotationTexts{{kInventoryAnnotation, ""}}));
+  EXPECT_EQ(sharing_.NodeAnnotations(), (AnnotationTexts{{api::kGpuInventoryAnnotation, ""}}));
 }
 
 TEST_F(NodeSharingTest, TheLabelSaysInWhichWayAndAnotherIsFollowed) {

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "crds/types/sharing_names.h"
+
 namespace grus {
 namespace {
 
@@ -28,16 +30,16 @@ TEST(PodPartAnnotations, OfAlnairsResources) {
   AnnotationTexts texts = PodPartAnnotations(parts, kGpus);
   EXPECT_EQ(texts[kAlnairGpuIdAnnotation], "GPU-0_0,GPU-1_0,GPU-1_1");
   EXPECT_EQ(texts[kAlnairIdAnnotation], "aside,main");
-  EXPECT_EQ(texts[kPodGpusAnnotation], R"({"aside":{"gpu":"GPU-0","milli":0,"memoryMiB":1024},)"
-                                       R"("main":{"gpu":"GPU-1","milli":500,"memoryMiB":2048}})");
-  EXPECT_EQ(texts[kEnforcementAnnotation], "None");
+  EXPECT_EQ(texts[api::kHeldGpusAnnotation], R"({"aside":{"gpu":"GPU-0","milli":0,"memoryMiB":1024},)"
+                                             R"("main":{"gpu":"GPU-1","milli":500,"memoryMiB":2048}})");
+  EXPECT_EQ(texts[api::kEnforcementAnnotation], "None");
 }
 
 TEST(PodPartAnnotations, OfThousandthsNameTheGpuAndNotEachOne) {
   const std::vector<HeldParts> parts = {Holding("main", PartResource::kMilli, "GPU-0", 300)};
   AnnotationTexts texts = PodPartAnnotations(parts, kGpus);
   EXPECT_EQ(texts[kAlnairGpuIdAnnotation], "GPU-0");
-  EXPECT_EQ(texts[kPodGpusAnnotation], R"({"main":{"gpu":"GPU-0","milli":300,"memoryMiB":24000}})");
+  EXPECT_EQ(texts[api::kHeldGpusAnnotation], R"({"main":{"gpu":"GPU-0","milli":300,"memoryMiB":24000}})");
 }
 
 TEST(PodPartAnnotations, StayShort) {
@@ -61,7 +63,7 @@ TEST(NodePartAnnotations, SayWhatIsThere) {
   EXPECT_EQ(texts[kPhysicalGpuCountAnnotation], "2");
   EXPECT_EQ(texts[kPhysicalGpuUuidsAnnotation], "GPU-0,GPU-1");
   EXPECT_EQ(texts[kVirtualGpuCountAnnotation], "117");
-  EXPECT_EQ(texts[kInventoryAnnotation],
+  EXPECT_EQ(texts[api::kGpuInventoryAnnotation],
             R"([{"uuid":"GPU-0","memoryMiB":80000,"milli":1000,"mode":"alnair"},)"
             R"({"uuid":"GPU-1","memoryMiB":40000,"milli":1000,"mode":"alnair","healthy":false}])");
   EXPECT_EQ(std::string(kVirtualGpuCountAnnotation), "ai.centaurus.io/vitual-gpu-count") << "as the original spells it";
@@ -70,7 +72,7 @@ TEST(NodePartAnnotations, SayWhatIsThere) {
 TEST(NodePartAnnotations, OfTheOriginalAreThereInItsModeOnly) {
   AnnotationTexts texts = NodePartAnnotations(SharingMode::kMilli, kGpus);
   EXPECT_EQ(texts[kPhysicalGpuCountAnnotation], "");
-  EXPECT_THAT(texts[kInventoryAnnotation], HasSubstr(R"("mode":"milli")"));
+  EXPECT_THAT(texts[api::kGpuInventoryAnnotation], HasSubstr(R"("mode":"milli")"));
   EXPECT_THAT(NodePartAnnotations(SharingMode::kNone, kGpus), Each(Pair(::testing::_, IsEmpty())));
 }
 

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "crds/types/sharing_names.h"
+
 namespace grus {
 namespace {
 
@@ -14,7 +16,7 @@ using ::testing::IsEmpty;
 kube::ObjectMeta NodeWith(const std::string& label) {
   kube::ObjectMeta node;
   node.name = "node-1";
-  node.labels[kSharingModeLabel] = label;
+  node.labels[api::kSharingModeLabel] = label;
   return node;
 }
 

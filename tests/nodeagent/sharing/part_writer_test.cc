@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "clientlib/testing/api_server/fake_api_server.h"
+#include "crds/types/sharing_names.h"
 #include "tests/kit/manual_clock.h"
 #include "tests/kit/must.h"
 #include "tests/nodeagent/sharing/part_fakes.h"
@@ -130,8 +131,8 @@ TEST_F(PartWriterTest, PodsSayWhatTheyHoldAndThenTheWriterRests) {
   Play(minutes(10));
   EXPECT_EQ(Annotation("p", kAlnairGpuIdAnnotation), "GPU-0_0,GPU-0_1");
   EXPECT_EQ(Annotation("p", kAlnairIdAnnotation), "c");
-  EXPECT_EQ(Annotation("p", kPodGpusAnnotation), R"({"c":{"gpu":"GPU-0","milli":0,"memoryMiB":2048}})");
-  EXPECT_EQ(Annotation("p", kEnforcementAnnotation), "None");
+  EXPECT_EQ(Annotation("p", api::kHeldGpusAnnotation), R"({"c":{"gpu":"GPU-0","milli":0,"memoryMiB":2048}})");
+  EXPECT_EQ(Annotation("p", api::kEnforcementAnnotation), "None");
   EXPECT_EQ(door_.writes, 1);
 }
 
@@ -139,10 +140,10 @@ TEST_F(PartWriterTest, WhatUsersWriteIsOverwritten) {
   AddPod("p", true, R"({"sharing.ai.centauruscloud.io/gpus":"{\"c\":{\"gpu\":\"GPU-9\"}}","mine":"1"})");
   Hold("p");
   Play(seconds(5));
-  EXPECT_THAT(Annotation("p", kPodGpusAnnotation), HasSubstr("GPU-0"));
+  EXPECT_THAT(Annotation("p", api::kHeldGpusAnnotation), HasSubstr("GPU-0"));
   Change("p", R"({"metadata":{"annotations":{"sharing.ai.centauruscloud.io/enforcement":"Hard"}}})");
   Play(seconds(5));
-  EXPECT_EQ(Annotation("p", kEnforcementAnnotation), "None");
+  EXPECT_EQ(Annotation("p", api::kEnforcementAnnotation), "None");
   EXPECT_EQ(Annotation("p", "mine"), "1") << "other keys are theirs";
 }
 
@@ -150,7 +151,7 @@ TEST_F(PartWriterTest, APodThatAsksForNothingDoesNotSayThatItHasSomething) {
   AddPod("p", false, R"({"sharing.ai.centauruscloud.io/gpus":"{}","ai.centaurus.io/alnair-gpu-id":""})");
   Play(seconds(5));
   const auto live = server_.Get("pods", {"a", "p"});
-  EXPECT_EQ(live->At({"metadata", "annotations", kPodGpusAnnotation}), nullptr);
+  EXPECT_EQ(live->At({"metadata", "annotations", api::kHeldGpusAnnotation}), nullptr);
   EXPECT_EQ(live->At({"metadata", "annotations", kAlnairGpuIdAnnotation}), nullptr);
 }
 
@@ -160,13 +161,13 @@ TEST_F(PartWriterTest, AKubeletThatStartsAgainAndKnowsNoPodForAMomentChangesNoth
   Play(seconds(5));
   const std::vector<HeldDevices> held = std::exchange(holders_.held, {});
   Play(seconds(25));
-  EXPECT_THAT(Annotation("p", kPodGpusAnnotation), HasSubstr("GPU-0"));
+  EXPECT_THAT(Annotation("p", api::kHeldGpusAnnotation), HasSubstr("GPU-0"));
   holders_.held = held;
   Play(seconds(30));
   EXPECT_EQ(door_.writes, 1);
   holders_.held.clear();
   Play(seconds(40));
-  EXPECT_EQ(Annotation("p", kPodGpusAnnotation), "") << "it lasts";
+  EXPECT_EQ(Annotation("p", api::kHeldGpusAnnotation), "") << "it lasts";
 }
 
 TEST_F(PartWriterTest, APodThatHasEndedKeepsWhatItHad) {
@@ -176,7 +177,7 @@ TEST_F(PartWriterTest, APodThatHasEndedKeepsWhatItHad) {
   Change("p", R"({"status":{"phase":"Succeeded"}})", "status");
   holders_.held.clear();
   Play(minutes(5));
-  EXPECT_THAT(Annotation("p", kPodGpusAnnotation), HasSubstr("GPU-0"));
+  EXPECT_THAT(Annotation("p", api::kHeldGpusAnnotation), HasSubstr("GPU-0"));
   EXPECT_EQ(door_.writes, 1);
 }
 
@@ -195,7 +196,7 @@ TEST_F(PartWriterTest, ANewPodOfTheSameNameIsNotAnnotatedForTheOldOne) {
   EXPECT_EQ(CountIn(Play(seconds(5)), "WARN"), 0) << "it is no failure";
   EXPECT_EQ(door_.writes, 1);
   EXPECT_NE(*server_.Get("pods", {"a", "p"})->At({"metadata", "uid"}), Json(old));
-  EXPECT_EQ(Annotation("p", kPodGpusAnnotation), "");
+  EXPECT_EQ(Annotation("p", api::kHeldGpusAnnotation), "");
 }
 
 TEST_F(PartWriterTest, AtMostTenPodsAreWrittenInALook) {
@@ -220,7 +221,7 @@ TEST_F(PartWriterTest, AServerThatIsAwayIsAskedAgainLaterAndLater) {
   EXPECT_GE(CountIn(logged, "trying again"), 1);
   door_.refuse = [](const std::string&) { return 0; };
   Play(minutes(7));
-  EXPECT_THAT(Annotation("p", kPodGpusAnnotation), HasSubstr("GPU-0"));
+  EXPECT_THAT(Annotation("p", api::kHeldGpusAnnotation), HasSubstr("GPU-0"));
 }
 
 TEST_F(PartWriterTest, APodThatCannotBeWrittenDoesNotStopTheOthers) {
@@ -231,7 +232,7 @@ TEST_F(PartWriterTest, APodThatCannotBeWrittenDoesNotStopTheOthers) {
   door_.refuse = [](const std::string& target) { return target.find("/p2") != std::string::npos ? 422 : 0; };
   Play(minutes(1));
   for (const std::string pod : {"p0", "p1", "p3", "p4"}) {
-    EXPECT_THAT(Annotation(pod, kPodGpusAnnotation), HasSubstr("GPU-0")) << pod;
+    EXPECT_THAT(Annotation(pod, api::kHeldGpusAnnotation), HasSubstr("GPU-0")) << pod;
   }
   EXPECT_LE(door_.writes, 10) << "it is tried later and later";
 }
@@ -257,8 +258,8 @@ TEST_F(PartWriterTest, ARunningWriterWritesWhatIsThere) {
   const kube::Thread running = system_.Spawn([&](const std::stop_token& stop) { writer.Run(stop); });
   writer.Wake();
   const kube::TimePoint until = system_.Now() + seconds(20);
-  while (Annotation("p", kEnforcementAnnotation).empty()) ASSERT_LT(system_.Now(), until);
-  EXPECT_THAT(Annotation("p", kPodGpusAnnotation), HasSubstr("GPU-0"));
+  while (Annotation("p", api::kEnforcementAnnotation).empty()) ASSERT_LT(system_.Now(), until);
+  EXPECT_THAT(Annotation("p", api::kHeldGpusAnnotation), HasSubstr("GPU-0"));
 }
 
 }  // namespace

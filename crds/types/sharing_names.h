@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names by which manager, node agent and users speak of parts of GPUs.
+#pragma once
+
+namespace api {
+
+// Extended resources.
+inline constexpr char kGpuMilliResource[] = "ai.centauruscloud.io/gpu-milli";  // Thousandths of a GPU.
+inline constexpr char kVgpuMemoryResource[] = "alnair/vgpu-memory";            // GiB.
+inline constexpr char kVgpuComputeResource[] = "alnair/vgpu-compute";          // Percent of a GPU.
+
+// Label of a node, by users: in which way it offers its GPUs.
+inline constexpr char kSharingModeLabel[] = "sharing.ai.centauruscloud.io/mode";
+// Annotation of a node, by the agent: its shared GPUs,
+// [{"uuid": ..., "memoryMiB": ..., "milli": 1000, "mode": "alnair"}, ...]; "healthy": false on a GPU that is sick.
+inline constexpr char kGpuInventoryAnnotation[] = "sharing.ai.centauruscloud.io/inventory";
+
+// Annotations of a pod. By the manager: the UUID of the GPU that its plan has for it.
+inline constexpr char kPlannedGpuAnnotation[] = "sharing.ai.centauruscloud.io/planned-gpu";
+// By the agent: what its containers have, {"CONTAINER": {"gpu": UUID, "milli": thousandths, "memoryMiB": ...}}.
+inline constexpr char kHeldGpusAnnotation[] = "sharing.ai.centauruscloud.io/gpus";
+// By the agent: what holds a container to its part: "None", as long as nothing does.
+inline constexpr char kEnforcementAnnotation[] = "sharing.ai.centauruscloud.io/enforcement";
+
+}  // namespace api

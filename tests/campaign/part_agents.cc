@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/campaign/part_agents.h"
+
+#include <chrono>
+#include <utility>
+
+#include "crds/types/sharing_names.h"
+#include "tests/campaign/gang_invariants.h"
+
+namespace grus::testing {
+namespace {
+
+using kube::testing::AnnotationOf;
+using kube::testing::HasEnded;
+using kube::testing::ServerChange;
+
+constexpr std::int64_t kWhole = 1000;
+
+std::string GpuName(const std::string& node, std::size_t gpu) { return "GPU-" + node + "-" + std::to_string(gpu); }
+
+std::int64_t MilliOf(const Json& pod) {
+  std::int64_t milli = 0;
+  for (const Json& container : kube::testing::ItemsAt(pod, {"spec", "containers"})) {
+    const std::string text = Text(container, {"resources", "limits", kMilli});
+    if (!text.empty()) milli += std::stoll(text);
+  }
+  return milli;
+}
+
+std::string UidOf(const Json& pod) { return Text(pod, {"metadata", "uid"}); }
+
+std::string HeldGpu(const Json& pod) {
+  const std::string_view text = AnnotationOf(pod, api::kHeldGpusAnnotation);
+  return text.empty() ? std::string() : Text(FromText(text), {"c", "gpu"});
+}
+
+}  // namespace
+
+std::shared_ptr<PartAgents> PartAgents::Start(World& world) {
+  std::shared_ptr<PartAgents> agents(new PartAgents(world));
+  world.server.AddObserver([agents](const ServerChange& change) { agents->Observe(change); });
+  return agents;
+}
+
+void PartAgents::AddNode(const std::string& name, int gpus) {
+  kube::testing::NodeOptions options;
+  options.allocatable[kMilli] = std::to_string(kWhole * gpus);
+  nodes_[name] = {.is_healthy = std::vector<bool>(static_cast<std::size_t>(gpus), true)};
+  Must(world_.cluster.AddNode(name, 0, options));
+  WriteNode(name);
+}
+
+void PartAgents::KillAgents(kube::Duration pause) {
+  ++life_;
+  away_until_ = world_.simulation.Now() + pause;
+  // The next ones read who holds what, and write what is missing.
+  world_.simulation.After(pause, [self = shared_from_this()] {
+    for (const auto& pod : self->world_.server.List("pods")) {
+      if (self->held_.contains(UidOf(*pod)) && HeldGpu(*pod).empty()) self->WriteSoon(kube::testing::KeyOf(*pod));
+    }
+  });
+}
+
+void PartAgents::RestartKubelet(const std::string& node, kube::Duration pause) {
+  nodes_[node].is_registered = false;
+  WriteNode(node);
+  world_.simulation.After(pause, [self = shared_from_this(), node] {
+    self->nodes_[node].is_registered = true;
+    self->WriteNode(node);
+  });
+}
+
+void PartAgents::SetHealthy(const std::string& node, int gpu, bool is_healthy) {
+  nodes_[node].is_healthy[static_cast<std::size_t>(gpu)] = is_healthy;
+  WriteNode(node);
+}
+
+void PartAgents::Observe(const ServerChange& change) {
+  if (change.resource != "pods") return;
+  if (!change.after || HasEnded(*change.after)) held_.erase(UidOf(change.after ? *change.after : *change.before));
+  const bool is_bound_now = change.after && IsBound(*change.after) && !(change.before && IsBound(*change.before));
+  if (!is_bound_now || MilliOf(*change.after) == 0) return;
+  world_.simulation.After({},
+                          [self = shared_from_this(), key = kube::testing::KeyOf(*change.after)] { self->Give(key); });
+}
+
+void PartAgents::Give(const kube::ObjectKey& key) {
+  const auto pod = world_.server.Get("pods", key);
+  if (!pod || HasEnded(*pod) || held_.contains(UidOf(*pod))) return;
+  const std::string node = Text(*pod, {"spec", "nodeName"}), planned(AnnotationOf(*pod, api::kPlannedGpuAnnotation));
+  const std::string gpu = ChooseGpu(node, MilliOf(*pod), planned);
+  if (gpu.empty()) return Refuse(*pod);
+  held_[UidOf(*pod)] = {.node = node, .gpu = gpu, .milli = MilliOf(*pod)};
+  if (world_.simulation.Now() >= away_until_) WriteSoon(key);
+}
+
+std::string PartAgents::ChooseGpu(const std::string& node, std::int64_t milli, const std::string& planned) const {
+  const auto found = nodes_.find(node);
+  if (found == nodes_.end() || !found->second.is_registered) return {};
+  std::string best;
+  std::int64_t least = kWhole + 1;
+  for (std::size_t i = 0; i < found->second.is_healthy.size(); ++i) {
+    const std::string gpu = GpuName(node, i);
+    std::int64_t left = kWhole - milli;
+    for (const auto& [uid, held] : held_) left -= held.gpu == gpu ? held.milli : 0;
+    if (!found->second.is_healthy[i] || left < 0) continue;
+    if (gpu == planned) return gpu;
+    if (left < least) std::tie(best, least) = std::pair(gpu, left);
+  }
+  return best;
+}
+
+void PartAgents::Refuse(Json pod) {
+  Json& status = pod["status"];
+  status["phase"] = "Failed";
+  status["reason"] = "UnexpectedAdmissionError";
+  Must(world_.server.Update("pods", std::move(pod), "status"));
+}
+
+void PartAgents::WriteSoon(const kube::ObjectKey& key) {
+  const auto delay = world_.simulation.Between(std::chrono::milliseconds(0), std::chrono::seconds(3));
+  world_.simulation.After(delay, [self = shared_from_this(), key, life = life_] { self->Write(key, life); });
+}
+
+void PartAgents::Write(const kube::ObjectKey& key, int life) {
+  const auto pod = world_.server.Get("pods", key);
+  const auto held = pod ? held_.find(UidOf(*pod)) : held_.end();
+  if (life != life_ || held == held_.end()) return;
+  Json written = *pod;
+  const Json part = Json::MakeObject({{"gpu", held->second.gpu}, {"milli", held->second.milli}});
+  written["metadata"]["annotations"][api::kHeldGpusAnnotation] = kube::ToText(Json::MakeObject({{"c", part}}));
+  Must(world_.server.Update("pods", std::move(written)));
+}
+
+void PartAgents::WriteNode(const std::string& name) {
+  const auto node = world_.server.Get("nodes", {"", name});
+  if (!node) return;
+  Json inventory = Json::MakeArray();
+  std::int64_t healthy = 0;
+  const Node& is = nodes_[name];
+  for (std::size_t i = 0; i < is.is_healthy.size(); ++i) {
+    Json gpu =
+        Json::MakeObject({{"uuid", GpuName(name, i)}, {"memoryMiB", 81920}, {"milli", kWhole}, {"mode", "milli"}});
+    if (!is.is_healthy[i]) gpu["healthy"] = false;
+    healthy += is.is_healthy[i] ? 1 : 0;
+    inventory.Append(std::move(gpu));
+  }
+  Json written = *node;
+  written["metadata"]["annotations"][api::kGpuInventoryAnnotation] = kube::ToText(inventory);
+  Must(world_.server.Update("nodes", std::move(written)));
+  Json offered = *world_.server.Get("nodes", {"", name});
+  offered["status"]["allocatable"][kMilli] = std::to_string(is.is_registered ? kWhole * healthy : 0);
+  Must(world_.server.Update("nodes", std::move(offered), "status"));
+}
+
+std::string NoPartTwice(const World& world, const ServerChange& change) {
+  if (change.resource != "pods" || !change.after || MilliOf(*change.after) == 0) return {};
+  std::map<std::string, std::int64_t> used;
+  for (const auto& [key, pod] : world.All("pods")) {
+    if (HasEnded(*pod) || !IsBound(*pod)) continue;
+    const std::string held = HeldGpu(*pod);
+    const std::string gpu = held.empty() ? std::string(AnnotationOf(*pod, api::kPlannedGpuAnnotation)) : held;
+    if (!gpu.empty()) used[gpu] += MilliOf(*pod);
+  }
+  for (const auto& [gpu, milli] : used) {
+    if (milli > kWhole) return gpu + " has " + std::to_string(milli) + " thousandths of pods";
+  }
+  return {};
+}
+
+std::string NoMemberIsRefused(const World&, const ServerChange& change) {
+  if (change.resource != "pods" || !change.after || GroupOf(*change.after).empty()) return {};
+  if (Text(*change.after, {"status", "reason"}) != "UnexpectedAdmissionError") return {};
+  return "member " + Text(*change.after, {"metadata", "name"}) + " is refused by its kubelet";
+}
+
+}  // namespace grus::testing

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nodes whose GPUs are shared, and who gives the parts there: the kubelet's device manager and grus-node-agent.
+//
+// A pod that asks for thousandths gets them when it is bound: on the GPU of its plan if that has room, else on the
+// fullest that has. If none has, it fails as the kubelet lets it fail. The agent writes a while later which GPU it is.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/campaign/app_workload.h"
+
+namespace grus::testing {
+
+class PartAgents : public std::enable_shared_from_this<PartAgents> {
+ public:
+  // It lives as long as the world. REQUIRES: a workload is being prepared.
+  static std::shared_ptr<PartAgents> Start(World& world);
+
+  void AddNode(const std::string& name, int gpus);
+  // The agents write nothing for so long, and do not write what they had in hand.
+  void KillAgents(kube::Duration pause);
+  // The kubelet starts anew, and has no parts to give before its plugin has registered again.
+  void RestartKubelet(const std::string& node, kube::Duration pause);
+  void SetHealthy(const std::string& node, int gpu, bool is_healthy);
+
+ private:
+  struct Node {
+    std::vector<bool> is_healthy = {};
+    bool is_registered = true;
+  };
+  struct Held {
+    std::string node = {}, gpu = {};
+    std::int64_t milli = 0;
+  };
+
+  explicit PartAgents(World& world) : world_(world) {}
+  void Observe(const kube::testing::ServerChange& change);
+  void Give(const kube::ObjectKey& key);
+  std::string ChooseGpu(const std::string& node, std::int64_t milli, const std::string& planned) const;
+  void Refuse(Json pod);
+  void WriteSoon(const kube::ObjectKey& key);
+  void Write(const kube::ObjectKey& key, int life);
+  void WriteNode(const std::string& name);
+
+  World& world_;
+  std::map<std::string, Node> nodes_;
+  std::map<std::string, Held> held_;  // By UID of the pod: the kubelet's record.
+  kube::TimePoint away_until_{};
+  int life_ = 0;  // Of the agents.
+};
+
+inline constexpr char kMilli[] = "ai.centauruscloud.io/gpu-milli";
+
+// No GPU has more than 1000 thousandths of pods, by their plan or, once it is written, by what they hold. No member of
+// a gang is refused by a kubelet. Invariants.
+std::string NoPartTwice(const World& world, const kube::testing::ServerChange& change);
+std::string NoMemberIsRefused(const World& world, const kube::testing::ServerChange& change);
+
+}  // namespace grus::testing
