@@ -222,8 +222,13 @@ class Planner {
       return;
     }
     if (is_replacing) {
-      LiftMissing();  // A replacement in a running gang starts at once: the node of the lost member is likely free.
-      for (const Assignment& a : assigned) Lift(*a.member, {}, a.place.gpu);
+      const bool is_by_gpu = std::ranges::any_of(assigned, [](const Assignment& a) { return !a.place.gpu.empty(); });
+      if (is_by_gpu) PlanLift(assigned);
+      // Others start at once: the node of the lost member is likely free.
+      if (!is_preparing_) LiftMissing();
+      for (const Assignment& a : assigned) {
+        if (!is_by_gpu) Lift(*a.member);
+      }
     } else {
       PlanLift(assigned);
     }

@@ -143,10 +143,8 @@ void PartWriter::Failed(const char* what, const kube::Error& error) {
 
 void PartWriter::TellLack(const kube::Error& error) {
   if (std::exchange(is_lack_told_, true)) return;
-  log_.Warn(
-      "this account may not annotate the pods of its node, they do not say which part of a GPU they have: "
-      "upgrade the chart, add the right to its role, or see what else refuses it",
-      {{"right", "patch pods"}, {"error", error.message()}});
+  log_.Warn("pods do not say which part of a GPU they have, no right to tell them: upgrade the chart or the role",
+            {{"right", "patch pods"}, {"error", error.message()}});
 }
 
 }  // namespace grus

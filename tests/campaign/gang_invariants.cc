@@ -212,9 +212,12 @@ Invariant NoMoreMembersThan(int most) {
 }  // namespace
 
 std::vector<Invariant> GangInvariants(const GangRules& rules) {
-  std::vector<Invariant> invariants{NoGpuTwice,        WholeInTime(rules.slack), NoGateTooEarly(rules.slack),
-                                    NoHastyRollBack(), NoJobIsCharged,           NoPartTwice,
-                                    NoMemberIsRefused};
+  std::vector<Invariant> invariants{NoGpuTwice, WholeInTime(rules.slack), NoGateTooEarly(rules.slack),
+                                    NoHastyRollBack(), NoJobIsCharged};
+  if (rules.slack < kFaultySlack) {  // What was not heard of in time cannot be kept.
+    invariants.push_back(NoPartTwice);
+    invariants.push_back(NoMemberIsRefused);
+  }
   if (!rules.may_roll_back) invariants.push_back(NoRollBack());
   if (rules.most_members > 0) invariants.push_back(NoMoreMembersThan(rules.most_members));
   for (Invariant& invariant : WaitInvariants(rules.slack)) invariants.push_back(std::move(invariant));

@@ -2,9 +2,9 @@
 #include "tests/campaign/gang_parts.h"
 
 #include <chrono>
-#include <memory>
 #include <utility>
 
+#include "crds/types/sharing_names.h"
 #include "tests/campaign/part_agents.h"
 #include "tests/kit/objects.h"
 
@@ -16,14 +16,12 @@ using std::chrono::seconds;
 
 constexpr char kOther[] = "other";
 
-// The agents of the world that is being played.
-using Agents = std::shared_ptr<std::shared_ptr<PartAgents>>;
-
 void SubmitParts(World& world, const std::string& name, int replicas, int milli) {
   SubmitGroup(world, name, replicas);
-  Must(world.server.Create("statefulsets.apps",
-                           kit::MakeStatefulSet(name, replicas, kit::Gated(kit::PodSpec(milli, "{}", kMilli)),
-                                                kit::MemberOf(name), kNamespace)));
+  Must(world.server.Create(
+      "statefulsets.apps",
+      kit::MakeStatefulSet(name, replicas, kit::Gated(kit::PodSpec(milli, "{}", api::kGpuMilliResource)),
+                           kit::MemberOf(name), kNamespace)));
 }
 
 Act Submits(const std::string& name, int replicas, int milli) {
@@ -31,43 +29,39 @@ Act Submits(const std::string& name, int replicas, int milli) {
 }
 
 // Nodes of two shared GPUs, and a gang of three of 600 thousandths, each of which needs a GPU for itself.
-GangStory OfThree(std::string name, int nodes, const Agents& agents) {
+GangStory OfThree(std::string name, int nodes) {
   return {.name = std::move(name),
           .prepare =
               [=](World& world) {
-                *agents = PartAgents::Start(world);
-                for (int i = 0; i < nodes; ++i) (*agents)->AddNode("node-" + std::to_string(i), 2);
+                PartAgents::Start(world);
+                for (int i = 0; i < nodes; ++i) AddSharedNode(world, "node-" + std::to_string(i), 2);
                 SubmitParts(world, kGang, 3, 600);
               },
           .steps = {},
           .rules = {.most_members = 3}};
 }
-Act AddsSharedNode(const Agents& agents, const std::string& name) {
-  return [=](World&) { (*agents)->AddNode(name, 2); };
-}
 
 // The sum of what is free is enough for the gang before, of single GPUs only after the second node.
 GangStory WaitForGpus() {
-  const auto agents = std::make_shared<std::shared_ptr<PartAgents>>();
-  GangStory story = OfThree("parts-wait-for-gpus", 1, agents);
-  story.steps = {UntilWaits(3, AddsSharedNode(agents, "node-9")), UntilRuns(3, Submits(kOther, 4, 400)),
-                 UntilRuns(4, nullptr, kOther)};
+  GangStory story = OfThree("parts-wait-for-gpus", 1);
+  story.steps = {UntilWaits(3, [](World& world) { AddSharedNode(world, "node-9", 2); }),
+                 UntilRuns(3, Submits(kOther, 4, 400)), UntilRuns(4, nullptr, kOther)};
   story.rules.most_members = 7;
   return story;
 }
 
 // Which dies with what it was about to write, while the next gang is planned beside the first one.
 GangStory AgentDies() {
-  const auto agents = std::make_shared<std::shared_ptr<PartAgents>>();
-  GangStory story = OfThree("parts-agent-dies", 2, agents);
-  story.prepare = [agents, prepare = std::move(story.prepare)](World& world) {
-    prepare(world);
-    Once(
-        world,
-        [](const ServerChange& change) { return change.resource == "pods" && change.after && IsBound(*change.after); },
-        [agents](World& it, const ServerChange&) {
-          (*agents)->KillAgents(it.simulation.Between(seconds(1), seconds(90)));
-        });
+  GangStory story = OfThree("parts-agent-dies", 2);
+  story.prepare = [](World& world) {
+    const auto agents = PartAgents::Start(world);
+    for (const char* node : {"node-0", "node-1"}) AddSharedNode(world, node, 2);
+    SubmitParts(world, kGang, 3, 600);
+    const auto is_bound = [](const ServerChange& change) {
+      return change.resource == "pods" && change.after && IsBound(*change.after);
+    };
+    Once(world, is_bound,
+         [agents](World& it, const ServerChange&) { agents->Kill(it.simulation.Between(seconds(1), seconds(90))); });
   };
   story.steps = {UntilRuns(3, Submits(kOther, 4, 400)), UntilRuns(4, nullptr, kOther)};
   story.rules.most_members = 7;
@@ -75,12 +69,11 @@ GangStory AgentDies() {
 }
 
 GangStory KubeletRestarts() {
-  const auto agents = std::make_shared<std::shared_ptr<PartAgents>>();
-  GangStory story = OfThree("parts-kubelet-restarts", 2, agents);
+  GangStory story = OfThree("parts-kubelet-restarts", 2);
   story.steps = {UntilRuns(3,
-                           [=](World& world) {
-                             (*agents)->RestartKubelet("node-0", seconds(20));
-                             (*agents)->RestartKubelet("node-1", seconds(40));
+                           [](World& world) {
+                             RestartKubelet(world, "node-0", seconds(20));
+                             RestartKubelet(world, "node-1", seconds(40));
                              SubmitParts(world, kOther, 4, 400);
                            }),
                  UntilRuns(4, nullptr, kOther)};
@@ -90,27 +83,25 @@ GangStory KubeletRestarts() {
 
 // Under running pods, which keep it. Nobody else is planned there until it is well.
 GangStory GpuDies() {
-  const auto agents = std::make_shared<std::shared_ptr<PartAgents>>();
-  GangStory story = OfThree("parts-gpu-dies", 2, agents);
+  GangStory story = OfThree("parts-gpu-dies", 2);
   story.steps = {UntilRuns(3,
-                           [=](World& world) {
-                             (*agents)->SetHealthy("node-0", 0, false);
+                           [](World& world) {
+                             SetSickGpu(world, "node-0", "0");
                              world.simulation.After(seconds(30), [&world] { SubmitParts(world, kOther, 5, 400); });
                            }),
                  UntilWaits(
-                     4, [=](World&) { (*agents)->SetHealthy("node-0", 0, true); }, kOther),
+                     5, [](World& world) { SetSickGpu(world, "node-0", ""); }, kOther),
                  UntilRuns(5, nullptr, kOther)};
   story.rules.most_members = 8;
   return story;
 }
 
 GangStory NodeLeaves() {
-  const auto agents = std::make_shared<std::shared_ptr<PartAgents>>();
-  GangStory story = OfThree("parts-node-leaves", 2, agents);
+  GangStory story = OfThree("parts-node-leaves", 2);
   story.steps = {UntilRuns(3,
-                           [=](World& world) {
+                           [](World& world) {
                              world.cluster.RemoveNode("node-0");
-                             (*agents)->AddNode("node-9", 2);
+                             AddSharedNode(world, "node-9", 2);
                            }),
                  UntilRuns(3)};
   story.rules = {.may_roll_back = true};

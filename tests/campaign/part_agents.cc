@@ -16,12 +16,34 @@ using kube::testing::ServerChange;
 
 constexpr std::int64_t kWhole = 1000;
 
-std::string GpuName(const std::string& node, std::size_t gpu) { return "GPU-" + node + "-" + std::to_string(gpu); }
+// On nodes. How many GPUs it has; which of them is sick; whether the kubelet has no plugin at the moment.
+constexpr char kGpus[] = "grus.test/gpus", kSick[] = "grus.test/sick-gpu", kAway[] = "grus.test/plugin-away";
+
+int GpusOf(const Json& node) {
+  const std::string_view text = kube::testing::LabelOf(node, kGpus);
+  return text.empty() ? 0 : std::stoi(std::string(text));
+}
+bool IsSick(const Json& node, int gpu) { return AnnotationOf(node, kSick) == std::to_string(gpu); }
+bool IsAway(const Json& node) { return AnnotationOf(node, kAway) == "true"; }
+std::string StateOf(const Json& node) {
+  if (GpusOf(node) == 0) return {};
+  return std::to_string(GpusOf(node)) + std::string(AnnotationOf(node, kSick)) + "," +
+         std::string(AnnotationOf(node, kAway));
+}
+void Annotate(World& world, const std::string& node, const char* key, const std::string& value) {
+  const auto object = world.server.Get("nodes", {"", node});
+  if (!object) return;
+  Json written = *object;
+  written["metadata"]["annotations"][key] = value;
+  Must(world.server.Update("nodes", std::move(written)));
+}
+
+std::string GpuName(const std::string& node, int gpu) { return "GPU-" + node + "-" + std::to_string(gpu); }
 
 std::int64_t MilliOf(const Json& pod) {
   std::int64_t milli = 0;
   for (const Json& container : kube::testing::ItemsAt(pod, {"spec", "containers"})) {
-    const std::string text = Text(container, {"resources", "limits", kMilli});
+    const std::string text = Text(container, {"resources", "limits", api::kGpuMilliResource});
     if (!text.empty()) milli += std::stoll(text);
   }
   return milli;
@@ -42,15 +64,7 @@ std::shared_ptr<PartAgents> PartAgents::Start(World& world) {
   return agents;
 }
 
-void PartAgents::AddNode(const std::string& name, int gpus) {
-  kube::testing::NodeOptions options;
-  options.allocatable[kMilli] = std::to_string(kWhole * gpus);
-  nodes_[name] = {.is_healthy = std::vector<bool>(static_cast<std::size_t>(gpus), true)};
-  Must(world_.cluster.AddNode(name, 0, options));
-  WriteNode(name);
-}
-
-void PartAgents::KillAgents(kube::Duration pause) {
+void PartAgents::Kill(kube::Duration pause) {
   ++life_;
   away_until_ = world_.simulation.Now() + pause;
   // The next ones read who holds what, and write what is missing.
@@ -61,21 +75,12 @@ void PartAgents::KillAgents(kube::Duration pause) {
   });
 }
 
-void PartAgents::RestartKubelet(const std::string& node, kube::Duration pause) {
-  nodes_[node].is_registered = false;
-  WriteNode(node);
-  world_.simulation.After(pause, [self = shared_from_this(), node] {
-    self->nodes_[node].is_registered = true;
-    self->WriteNode(node);
-  });
-}
-
-void PartAgents::SetHealthy(const std::string& node, int gpu, bool is_healthy) {
-  nodes_[node].is_healthy[static_cast<std::size_t>(gpu)] = is_healthy;
-  WriteNode(node);
-}
-
 void PartAgents::Observe(const ServerChange& change) {
+  if (change.resource == "nodes" && change.after &&
+      StateOf(*change.after) != (change.before ? StateOf(*change.before) : "")) {
+    const std::string name = Text(*change.after, {"metadata", "name"});
+    world_.simulation.After({}, [self = shared_from_this(), name] { self->WriteNode(name); });
+  }
   if (change.resource != "pods") return;
   if (!change.after || HasEnded(*change.after)) held_.erase(UidOf(change.after ? *change.after : *change.before));
   const bool is_bound_now = change.after && IsBound(*change.after) && !(change.before && IsBound(*change.before));
@@ -95,15 +100,15 @@ void PartAgents::Give(const kube::ObjectKey& key) {
 }
 
 std::string PartAgents::ChooseGpu(const std::string& node, std::int64_t milli, const std::string& planned) const {
-  const auto found = nodes_.find(node);
-  if (found == nodes_.end() || !found->second.is_registered) return {};
+  const auto object = world_.server.Get("nodes", {"", node});
+  if (!object || IsAway(*object)) return {};
   std::string best;
   std::int64_t least = kWhole + 1;
-  for (std::size_t i = 0; i < found->second.is_healthy.size(); ++i) {
+  for (int i = 0; i < GpusOf(*object); ++i) {
     const std::string gpu = GpuName(node, i);
     std::int64_t left = kWhole - milli;
     for (const auto& [uid, held] : held_) left -= held.gpu == gpu ? held.milli : 0;
-    if (!found->second.is_healthy[i] || left < 0) continue;
+    if (IsSick(*object, i) || left < 0) continue;
     if (gpu == planned) return gpu;
     if (left < least) std::tie(best, least) = std::pair(gpu, left);
   }
@@ -137,20 +142,34 @@ void PartAgents::WriteNode(const std::string& name) {
   if (!node) return;
   Json inventory = Json::MakeArray();
   std::int64_t healthy = 0;
-  const Node& is = nodes_[name];
-  for (std::size_t i = 0; i < is.is_healthy.size(); ++i) {
+  for (int i = 0; i < GpusOf(*node); ++i) {
     Json gpu =
         Json::MakeObject({{"uuid", GpuName(name, i)}, {"memoryMiB", 81920}, {"milli", kWhole}, {"mode", "milli"}});
-    if (!is.is_healthy[i]) gpu["healthy"] = false;
-    healthy += is.is_healthy[i] ? 1 : 0;
+    if (IsSick(*node, i)) gpu["healthy"] = false;
+    else ++healthy;
     inventory.Append(std::move(gpu));
   }
   Json written = *node;
   written["metadata"]["annotations"][api::kGpuInventoryAnnotation] = kube::ToText(inventory);
   Must(world_.server.Update("nodes", std::move(written)));
   Json offered = *world_.server.Get("nodes", {"", name});
-  offered["status"]["allocatable"][kMilli] = std::to_string(is.is_registered ? kWhole * healthy : 0);
+  offered["status"]["allocatable"][api::kGpuMilliResource] = std::to_string(IsAway(*node) ? 0 : kWhole * healthy);
   Must(world_.server.Update("nodes", std::move(offered), "status"));
+}
+
+void AddSharedNode(World& world, const std::string& name, int gpus) {
+  kube::testing::NodeOptions options;
+  options.labels[kGpus] = std::to_string(gpus);
+  Must(world.cluster.AddNode(name, 0, options));
+}
+
+void RestartKubelet(World& world, const std::string& node, kube::Duration pause) {
+  Annotate(world, node, kAway, "true");
+  world.simulation.After(pause, [&world, node] { Annotate(world, node, kAway, ""); });
+}
+
+void SetSickGpu(World& world, const std::string& node, const std::string& index) {
+  Annotate(world, node, kSick, index);
 }
 
 std::string NoPartTwice(const World& world, const ServerChange& change) {

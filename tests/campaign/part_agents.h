@@ -8,7 +8,6 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "tests/campaign/app_workload.h"
 
@@ -16,21 +15,13 @@ namespace grus::testing {
 
 class PartAgents : public std::enable_shared_from_this<PartAgents> {
  public:
-  // It lives as long as the world. REQUIRES: a workload is being prepared.
+  // They live as long as the world. REQUIRES: a workload is being prepared.
   static std::shared_ptr<PartAgents> Start(World& world);
 
-  void AddNode(const std::string& name, int gpus);
-  // The agents write nothing for so long, and do not write what they had in hand.
-  void KillAgents(kube::Duration pause);
-  // The kubelet starts anew, and has no parts to give before its plugin has registered again.
-  void RestartKubelet(const std::string& node, kube::Duration pause);
-  void SetHealthy(const std::string& node, int gpu, bool is_healthy);
+  // They write nothing for so long, and do not write what they had in hand.
+  void Kill(kube::Duration pause);
 
  private:
-  struct Node {
-    std::vector<bool> is_healthy = {};
-    bool is_registered = true;
-  };
   struct Held {
     std::string node = {}, gpu = {};
     std::int64_t milli = 0;
@@ -46,13 +37,16 @@ class PartAgents : public std::enable_shared_from_this<PartAgents> {
   void WriteNode(const std::string& name);
 
   World& world_;
-  std::map<std::string, Node> nodes_;
   std::map<std::string, Held> held_;  // By UID of the pod: the kubelet's record.
   kube::TimePoint away_until_{};
   int life_ = 0;  // Of the agents.
 };
 
-inline constexpr char kMilli[] = "ai.centauruscloud.io/gpu-milli";
+// What users and time do to a node, in any world that has agents.
+void AddSharedNode(World& world, const std::string& name, int gpus);
+// The kubelet starts anew, and has no parts to give before its plugin has registered again.
+void RestartKubelet(World& world, const std::string& node, kube::Duration pause);
+void SetSickGpu(World& world, const std::string& node, const std::string& index);  // Empty: all are well.
 
 // No GPU has more than 1000 thousandths of pods, by their plan or, once it is written, by what they hold. No member of
 // a gang is refused by a kubelet. Invariants.

@@ -44,7 +44,7 @@ play_block() { # PAGE STAGE FILE
   fi
   command=$(grep -v -m 1 '^#' -- "$file" | cut -c1-90)
   case $file in
-    *.sh) check "$page:$line: $command" on_stage "$stage" timeout 110 bash -euo pipefail "$file" ;;
+    *.sh) check "$page:$line: $command" on_stage "$stage" timeout 240 bash -euo pipefail "$file" ;;
     *.console) check "$page:$line: $command" play_console "$stage" "$file" ;;
     *.yaml) [[ $first != apiVersion:* ]] || check "$page:$line: kubectl apply: $(sed -n 2p -- "$file")" on_stage "$stage" kubectl apply -f "$file" ;;
   esac
@@ -55,7 +55,7 @@ play_console() { # STAGE FILE
   local stage=$1 line command='' header='' output='' is_shown=0
   run_command() {
     [[ -n $command ]] || return 0
-    output=$(on_stage "$stage" timeout 110 bash -euo pipefail -c "$command" 2>&1) || { echo "$command"; echo "$output"; return 1; }
+    output=$(on_stage "$stage" timeout 240 bash -euo pipefail -c "$command" 2>&1) || { echo "$command"; echo "$output"; return 1; }
     [[ -z $header ]] || header_of "$output" "$header" || { echo "$command"; echo "no header '$header' in:"; echo "$output"; return 1; }
   }
   while IFS= read -r line || [[ -n $line ]]; do

@@ -241,7 +241,7 @@ TEST_F(PartWriterTest, ALackingRightIsToldOnce) {
   AddPod("p");
   Hold("p");
   door_.refuse = [](const std::string&) { return 403; };
-  EXPECT_EQ(CountIn(Play(minutes(60)), "this account may not annotate the pods of its node"), 1);
+  EXPECT_EQ(CountIn(Play(minutes(60)), "no right to tell them"), 1);
 }
 
 TEST_F(PartWriterTest, WithoutPodResourcesNothingIsWritten) {
