@@ -47,6 +47,23 @@ std::span<const PartResource> ResourcesOf(SharingMode mode) {
   return {};
 }
 
+std::optional<PartPlacement> PlacementOf(std::string_view word, std::string_view scheduler) {
+  if (word == "pack") return PartPlacement::kPack;
+  if (word == "spread") return PartPlacement::kSpread;
+  if (scheduler == "alnair-cost-saving") return PartPlacement::kPack;
+  if (scheduler == "alnair-high-performance") return PartPlacement::kSpread;
+  return std::nullopt;
+}
+
+kube::Result<PartPlacement> PlacementOf(const kube::ObjectMeta& node) {
+  if (!node.labels.contains(kPartPlacementKey)) return PartPlacement::kPack;
+  const std::string_view word = node.Label(kPartPlacementKey);
+  if (const auto placement = PlacementOf(word)) return *placement;
+  return kube::Error(kube::ErrorCode::kInvalidArgument, "node " + node.name + ": label " + kPartPlacementKey +
+                                                            " is \"" + std::string(word) +
+                                                            "\": expected pack or spread, or no such label");
+}
+
 kube::Result<SharingMode> SharingModeOf(const kube::ObjectMeta& node) {
   if (!node.labels.contains(kSharingModeLabel)) return SharingMode::kNone;
   const std::string_view text = node.Label(kSharingModeLabel);

@@ -153,6 +153,27 @@ start_agent
 check "the one with the error, once the agent begins anew and the driver is quiet" within 20 offers 312 800
 check "they end" remove --all
 
+# --- packed or spread: one after the other, as the kubelet does not say for which of equal ones it asks
+placed() { # placed NAME [pack | spread]: it runs, and its annotation names its GPU.
+  part "$1" "$(alnair 4 10)" '' "${2:+\"sharing.ai.centauruscloud.io/placement\": \"$2\"}" | kube create -f - >/dev/null
+  runs "$1" && within 15 prints '^GPU-' gpu_of "$1"
+}
+gpus_of() { for one in "$@"; do gpu_of "$one"; done | sort -u | wc -l; }   # How many these pods lie on.
+for pod in pack-1:pack pack-2:pack says-nothing: spread-1:spread spread-2:spread pack-3:pack; do
+  check "a pod: $pod" placed "${pod%:*}" "${pod#*:}"
+done
+check "those that pack lie on one GPU" equals 1 gpus_of pack-1 pack-2 pack-3
+check "those that spread have one each, on which no other is" equals 3 gpus_of pack-1 spread-1 spread-2
+check "who says nothing is packed" equals 1 gpus_of pack-1 says-nothing
+stop_agent
+kube label node real-0 sharing.ai.centauruscloud.io/placement=spread >/dev/null
+start_agent
+for pod in node-1: node-2: own:pack; do check "a pod on a node that spreads: $pod" placed "${pod%:*}" "${pod#*:}"; done
+check "they are spread" equals 5 gpus_of pack-1 spread-1 spread-2 node-1 node-2
+check "unless they say otherwise" equals 1 gpus_of pack-1 own
+kube label node real-0 sharing.ai.centauruscloud.io/placement- >/dev/null
+check "they end" remove --all
+
 # --- bad input
 {
   part lonely '"alnair/vgpu-compute": 30'
