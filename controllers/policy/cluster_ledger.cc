@@ -22,6 +22,11 @@ std::uint32_t TakeNumber(std::vector<std::uint32_t>& free, std::size_t next) {
   return number;
 }
 
+// Whether somebody has said which GPU it is.
+bool NamesGpu(const Resources& request) {
+  return std::ranges::any_of(request.extended, [](const auto& amount) { return IsOnOneGpu(amount.first); });
+}
+
 // `taken` is the node's Taken().
 void SetNode(FitIndex& index, const LedgerNode& node, const Resources& taken) {
   // Held devices count only while the shape may use the node, which may change here.
@@ -192,8 +197,8 @@ void ClusterLedger::Bind(const std::string& pod_uid, const std::string& node, co
   const auto known = bindings_.find(pod_uid);
   const bool is_new = known == bindings_.end(), is_ending = !is_new && known->second.is_ending;
   // Until its GPU is told, it is taken for the one that it had so far.
-  const bool keeps_gpu =
-      !is_new && known->second.node->state.name == node && AreAlikeWithoutGpu(known->second.request, request);
+  const bool keeps_gpu = !is_new && known->second.node->state.name == node && !NamesGpu(request) &&
+                         AreAlikeWithoutGpu(known->second.request, request);
   Resources held = keeps_gpu ? known->second.request : request;
   Release(pod_uid);
   const OwnerId id = Intern(owner);

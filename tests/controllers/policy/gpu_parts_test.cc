@@ -263,6 +263,18 @@ TEST(SharedGpus, WhatTheAgentSaysReplacesWhatWasPlanned) {
   EXPECT_EQ(ledger.FindNode("a")->used.Extended("ai.centauruscloud.io/gpu-milli#" + other), 600);
 }
 
+TEST(SharedGpus, WhatTheAgentSaysAfterTheBindReplacesWhatWasPlanned) {
+  ClusterLedger ledger;
+  ledger.PutNode(SharedNode("a", 2));
+  ledger.AddPlace("team/g", "a", Shared(PartPod(600)), "GPU-a0");
+  ledger.Bind("pod", "a", PartPod(600).request, "team/g");
+  EXPECT_EQ(ledger.FindNode("a")->used.Extended("ai.centauruscloud.io/gpu-milli#GPU-a0"), 600);
+
+  ledger.Bind("pod", "a", OnGpu(PartPod(600).request, "GPU-a1"), "team/g");
+  EXPECT_EQ(ledger.FindNode("a")->used.Extended("ai.centauruscloud.io/gpu-milli#GPU-a0"), 0);
+  EXPECT_EQ(ledger.FindNode("a")->used.Extended("ai.centauruscloud.io/gpu-milli#GPU-a1"), 600);
+}
+
 TEST(SharedGpus, AGangOfPartsThatFitsOnlyInSumWaits) {
   ClusterLedger ledger;
   GangPlanner planner(ledger, 60);
