@@ -47,6 +47,7 @@ std::span<const kube::FieldInfo> NodeContainerSpec::Fields() {
 std::span<const kube::FieldInfo> NodePodSpec::Fields() {
   using T = NodePodSpec;
   static constexpr kube::FieldInfo kFields[] = {
+      kube::Field<&T::scheduler_name>("schedulerName"),
       kube::Field<&T::containers>("containers"),
       kube::Field<&T::init_containers>("initContainers"),
   };

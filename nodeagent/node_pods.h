@@ -40,6 +40,7 @@ struct NodeContainerSpec {
 };
 
 struct NodePodSpec {
+  kube::CompactString scheduler_name = {};
   std::vector<NodeContainerSpec> containers, init_containers;
   static std::span<const kube::FieldInfo> Fields();
   friend bool operator==(const NodePodSpec&, const NodePodSpec&) = default;

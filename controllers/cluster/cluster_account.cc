@@ -243,7 +243,7 @@ void ClusterAccount::RecountLocked(const kube::Pod& pod, Effects& effects) {
   // A pod that is not accounted for yet will be, with what is known now.
   if (const Resources* held = ledger_.RequestOf(uid); held && !node.empty()) {
     const Resources request = HoldingOf(pod, devices_);
-    if (!(WithoutGpu(request) == WithoutGpu(*held))) BindLocked(pod, node, request);
+    if (!AreAlikeWithoutGpu(request, *held)) BindLocked(pod, node, request);
   }
   const kube::TimePoint now = clock_.Now();
   const ShapePtr need = NeedOfLocked(pod), waiting = competition_.NeedOf(uid);
@@ -307,8 +307,9 @@ void ClusterAccount::KeepPlaces(const std::string& owner, const ShapePtr& wanted
     const std::size_t before = ledger_.PlacesOf(owner).size();
     const ShapePtr shape = InPoolLocked(owner, wanted);
     count = LimitPlacesLocked(owner, shape->request, count);
-    const PoolPlacement placement =
+    const PoolPlacement in_pool =
         queues_.is_active() ? queues_.PlacementIn(queues_.HomeOf(owner)) : PoolPlacement::kBinPack;
+    const PoolPlacement placement = shape->placement.value_or(in_pool);
     const bool are_on_few_nodes = placement == PoolPlacement::kBinPack && !HasConstraints(ledger_, {shape});
     if (!are_on_few_nodes) KeepChosenPlaces(ledger_, owner, shape, count, placement);
     else ledger_.KeepPlaces(owner, *shape, count);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "controllers/policy/gpu_parts.h"
+#include "crds/types/sharing_names.h"
 
 namespace grus {
 namespace {
@@ -20,6 +21,11 @@ std::uint32_t TakeNumber(std::vector<std::uint32_t>& free, std::size_t next) {
   const std::uint32_t number = free.back();
   free.pop_back();
   return number;
+}
+
+// Whether somebody has said which GPU it is.
+bool NamesGpu(const Resources& request) {
+  return std::ranges::any_of(request.extended, [](const auto& amount) { return IsOnOneGpu(amount.first); });
 }
 
 // `taken` is the node's Taken().
@@ -49,6 +55,10 @@ Resources LedgerNode::ReservedBut(const ReservedRoom* may_use) const {
 
 bool LedgerNode::CanHold(const PodShape& shape, const Resources& taken) const {
   return is_known && Accepts(state, shape) && CopiesThatFit(state.allocatable, taken, shape.request, 1) > 0;
+}
+
+std::string LedgerNode::GpuFor(const PodShape& shape, const Resources& taken, std::string_view preferred) const {
+  return ChooseGpu(state.allocatable, taken, shape.request, shape.placement.value_or(state.placement), preferred);
 }
 
 const NodeUse* LedgerNode::FindUse(OwnerId owner) const {
@@ -86,6 +96,8 @@ void ClusterLedger::PutNode(NodeState state) {
   ++version_, ++nodes_version_, ++room_version_;
   LedgerNode& node = NodeNamed(state.name);
   if (observer_ != nullptr) state.pool = observer_->PoolOf(state);
+  const PoolPlacement in_pool = observer_ == nullptr ? PoolPlacement::kBinPack : observer_->PlacementIn(state.pool);
+  state.placement = PlacementNamed(state.labels.Get(api::kPartPlacementKey)).value_or(in_pool);
   node.state = std::move(state);
   node.is_known = true;
   if (observer_ != nullptr) observer_->OnNode(node);
@@ -185,21 +197,19 @@ void ClusterLedger::Bind(const std::string& pod_uid, const std::string& node, co
                          const std::string& owner, ShapePtr shape) {
   const auto known = bindings_.find(pod_uid);
   const bool is_new = known == bindings_.end(), is_ending = !is_new && known->second.is_ending;
-  Resources held = request;
   // Until its GPU is told, it is taken for the one that it had so far.
-  const bool has_gpu = !is_new && known->second.node->state.name == node && AsksForGpuParts(request) &&
-                       WithoutGpu(known->second.request) == request;
-  if (has_gpu) held = known->second.request;
+  const bool keeps_gpu = !is_new && known->second.node->state.name == node && !NamesGpu(request) &&
+                         AreAlikeWithoutGpu(known->second.request, request);
+  Resources held = keeps_gpu ? known->second.request : request;
   Release(pod_uid);
   const OwnerId id = Intern(owner);
   std::optional<Place> ended;
   if (std::vector<Place>& places = owners_[id].places; is_new && id != 0 && !places.empty()) {
     const auto is_here = [&](const Place& p) { return p.node == node; };
-    const Resources sums = AsksForGpuParts(request) ? WithoutGpu(request) : request;
-    const auto is_alike = [&](const Place& p) { return p.shape->request == sums; };
-    const auto has_its_gpu = [&](const Place& p) { return is_here(p) && is_alike(p) && p.Request() == request; };
-    auto place = places.end();
-    if (AsksForGpuParts(request)) place = std::ranges::find_if(places, has_its_gpu);
+    const auto is_alike = [&](const Place& p) { return AreAlikeWithoutGpu(request, p.shape->request); };
+    const auto has_its_gpu = [&](const Place& p) { return p.gpu.empty() || IsOnGpu(request, p.gpu); };
+    auto place =
+        std::ranges::find_if(places, [&](const Place& p) { return is_here(p) && is_alike(p) && has_its_gpu(p); });
     if (place == places.end()) {
       place = std::ranges::find_if(places, [&](const Place& p) { return is_here(p) && is_alike(p); });
     }
@@ -235,7 +245,7 @@ void ClusterLedger::PassOn(LedgerNode& from, const std::string& to) {
       const OwnerId owner = use.owner;  // `use` may go with its last place.
       const Resources had = place.Request();
       place.node = to;
-      place.gpu = ChooseGpu(freed->second.state.allocatable, freed->second.Taken(), place.shape->request);
+      place.gpu = freed->second.GpuFor(*place.shape, freed->second.Taken());
       Take(freed->second, owner, place.Request(), place.shape, true);
       GiveBack(from, owner, had, place.shape, true);
       return;
@@ -276,7 +286,7 @@ const Resources* ClusterLedger::RequestOf(const std::string& pod_uid) const {
 void ClusterLedger::AddPlace(const std::string& owner, const std::string& node, ShapePtr shape, std::string gpu) {
   const OwnerId id = Intern(owner);
   LedgerNode& at = NodeNamed(node);
-  gpu = ChooseGpu(at.state.allocatable, at.used, shape->request, gpu);
+  gpu = at.GpuFor(*shape, at.used, gpu);
   const Place place{node, std::move(shape), std::move(gpu)};
   Take(at, id, place.Request(), place.shape, true);
   owners_[id].places.push_back(place);

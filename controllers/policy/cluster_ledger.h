@@ -65,8 +65,7 @@ class ClusterLedger {
   // these. On few nodes, first on those where it is, ignoring reservations. Returns how many pods found a place.
   int KeepPlaces(const std::string& owner, const PodShape& shape, int count);
   // One more place. It may over-commit the node, or lie on one that is not known: a fact is a fact. If it asks for a
-  // part of a GPU and names none, or one without room, the fullest with room is chosen. REQUIRES: an owner, and a
-  // shape.
+  // part of a GPU and names none, or one without room, one with room is chosen. REQUIRES: an owner, and a shape.
   void AddPlace(const std::string& owner, const std::string& node, ShapePtr shape, std::string gpu = {});
   const std::vector<Place>& PlacesOf(const std::string& owner) const;                 // Valid until the next change.
   bool HasExactly(const std::string& owner, const PodShape& shape, int count) const;  // No other places.

@@ -92,6 +92,7 @@ PodShape FootprintOf(const kube::Pod& pod) {
 PodShape ShapeOf(const kube::Pod& pod) {
   PodShape shape = FootprintOf(pod);
   shape.request = RequestOf(pod);
+  if (AsksForGpuParts(shape.request)) shape.placement = PartPlacementOf(pod);
   shape.node_selector = pod.spec.node_selector;
   shape.tolerations = pod.spec.tolerations;
   for (kube::Toleration& toleration : shape.tolerations) toleration.toleration_seconds.reset();

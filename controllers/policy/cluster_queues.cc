@@ -29,6 +29,7 @@ bool HasSameNodes(const PoolSpec& a, const PoolSpec& b) {
 bool ClusterQueues::SetUp(QueueSetup setup) {
   if (setup_ == setup) return false;
   const bool are_other_pools = !std::ranges::equal(setup_.pools, setup.pools, HasSameNodes);
+  const bool have_changed = setup_.pools != setup.pools;
   setup_ = std::move(setup);
   ++version_;
   is_stale_ = true;
@@ -40,9 +41,9 @@ bool ClusterQueues::SetUp(QueueSetup setup) {
     claims_.clear();
     reserved_.clear();
   }
-  for (NodeId id = 0; are_other_pools && id < ledger_.node_limit(); ++id) {
+  for (NodeId id = 0; have_changed && id < ledger_.node_limit(); ++id) {
     const LedgerNode* node = ledger_.NodeAt(id);
-    if (node != nullptr && node->is_known) ledger_.PutNode(node->state);  // It may be in another pool.
+    if (node != nullptr && node->is_known) ledger_.PutNode(node->state);  // It may be in another, or place otherwise.
   }
   return true;
 }
@@ -350,6 +351,11 @@ void ClusterQueues::Recount(const std::string& owner, Account& account) {
 std::string ClusterQueues::PoolOf(const NodeState& node) const {
   const auto pool = std::ranges::find_if(setup_.pools, [&](const PoolSpec& spec) { return Selects(spec, node); });
   return pool == setup_.pools.end() ? kDefaultPool : pool->name;
+}
+
+PoolPlacement ClusterQueues::PlacementIn(const std::string& pool) const {
+  const auto spec = std::ranges::find(setup_.pools, pool, &PoolSpec::name);
+  return spec == setup_.pools.end() ? PoolPlacement::kBinPack : spec->placement;
 }
 
 void ClusterQueues::OnNode(const LedgerNode&) { is_stale_ = true; }

@@ -85,6 +85,7 @@ class ClusterQueues final : public HoldingsObserver {
   QueuesReport Report(std::span<const WaitingDemand> waiting);  // These are in order.
 
   std::string PoolOf(const NodeState& node) const override;
+  PoolPlacement PlacementIn(const std::string& pool) const override;
   void OnNode(const LedgerNode& node) override;
   void OnHeld(const LedgerNode& node, const std::string& owner, const Resources& request, int sign) override;
   void OnEnding(const LedgerNode& node, const std::string& owner, const Resources& request, int sign) override;

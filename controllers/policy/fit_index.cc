@@ -11,13 +11,6 @@ namespace {
 // So many copies of a shape that asks for nothing fit on a node.
 constexpr std::int64_t kMostCopies = 100'000;
 
-// Not below zero: an overcommitted resource is not free for anybody.
-std::int64_t Rest(std::int64_t offer, std::int64_t taken) {
-  std::int64_t rest = 0;
-  if (__builtin_sub_overflow(offer, taken, &rest)) rest = taken < 0 ? INT64_MAX : 0;
-  return std::max<std::int64_t>(rest, 0);
-}
-
 }  // namespace
 
 FitIndex::FitIndex(PodShape shape)
@@ -39,7 +32,7 @@ int FitIndex::Count(NodeId id, const Resources& taken, std::vector<std::int64_t>
   const std::size_t width = amounts_.size();
   std::int64_t copies = kMostCopies;
   for (std::size_t i = 0; i < width; ++i) {
-    const std::int64_t rest = Rest(offers_[id * width + i], taken.Amount(amounts_[i].name));
+    const std::int64_t rest = RestOf(offers_[id * width + i], taken.Amount(amounts_[i].name));
     if (free) (*free)[i] = rest;
     if (rest < amounts_[i].each) copies = 0;
     else if (copies > 1) copies = std::min(copies, rest / amounts_[i].each);
@@ -53,7 +46,7 @@ int FitIndex::CopiesOn(NodeId id, const Resources& taken) const {
 }
 
 std::int64_t FitIndex::FreeOn(NodeId id, std::size_t amount, const Resources& taken) const {
-  return Rest(offers_[id * amounts_.size() + amount], taken.Amount(amounts_[amount].name));
+  return RestOf(offers_[id * amounts_.size() + amount], taken.Amount(amounts_[amount].name));
 }
 
 void FitIndex::Place(NodeId id, const FitRank& rank) {
@@ -85,7 +78,7 @@ void FitIndex::SetTaken(NodeId id, const Resources& taken) {
   }
   const std::int64_t devices = slot.devices > 0 ? DevicesIn(taken) : 0;
   slot.is_whole = slot.devices > 0 && devices <= 0;
-  Place(id, {!device_.empty() || slot.devices == 0 ? 1 : 0, copies, -Rest(slot.devices, devices)});
+  Place(id, {!device_.empty() || slot.devices == 0 ? 1 : 0, copies, -RestOf(slot.devices, devices)});
 }
 
 void FitIndex::SetNode(NodeId id, const NodeState* state, const Resources& taken) {

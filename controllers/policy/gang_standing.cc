@@ -34,7 +34,8 @@ std::int64_t MostBeside(const ClusterLedger& ledger, const GangToPlace& gang, co
     for (int i = 0; i <= std::min({count, most_a, a.index->CapacityOf(id)}); ++i) {
       beside.push_back(std::min(most_b, b.index->CopiesOn(id, taken)));
       const Resources& request = a.index->shape().request;
-      taken += OnGpu(request, ChooseGpu(offers, taken, request));
+      // The least room is lost so, whatever they wish for.
+      taken += OnGpu(request, ChooseGpu(offers, taken, request, PoolPlacement::kBinPack));
     }
     for (std::size_t all = most.size(); all-- > 0;) {
       std::int64_t best = -1;

@@ -2,7 +2,7 @@
 #include "controllers/policy/gpu_parts.h"
 
 #include <algorithm>
-#include <optional>
+#include <ranges>
 
 #include "clientlib/model/json.h"
 #include "crds/types/sharing_names.h"
@@ -40,13 +40,6 @@ std::string_view FirstPart(const Resources& request) {
   return {};
 }
 
-// Sums saturate, so that the difference of two may be too large.
-std::int64_t Rest(std::int64_t offer, std::int64_t taken) {
-  std::int64_t rest = 0;
-  if (__builtin_sub_overflow(offer, taken, &rest)) rest = taken < 0 ? INT64_MAX : 0;
-  return std::max<std::int64_t>(rest, 0);
-}
-
 struct GpuRoom {
   std::int64_t copies = 0;
   std::int64_t left = 0;  // Free of the first part.
@@ -59,7 +52,7 @@ GpuRoom RoomOn(std::string_view gpu, std::string_view first, const Resources& al
     const std::int64_t each = request.Extended(part);
     if (each <= 0) continue;
     const std::string name = NameOn(part, gpu);
-    const std::int64_t free = Rest(allocatable.Extended(name), taken.Extended(name));
+    const std::int64_t free = RestOf(allocatable.Extended(name), taken.Extended(name));
     room.copies = std::min(room.copies, free / each);
     if (part == first) room.left = free;
   }
@@ -94,6 +87,25 @@ bool IsOnOneGpu(std::string_view resource) { return resource.find(kSeparator) !=
 
 bool AsksForGpuParts(const Resources& request) { return !FirstPart(request).empty(); }
 
+std::optional<PoolPlacement> PlacementNamed(std::string_view word) {
+  if (word == "pack") return PoolPlacement::kBinPack;
+  if (word == "spread") return PoolPlacement::kSpread;
+  return std::nullopt;
+}
+
+std::optional<PoolPlacement> PartPlacementOf(const kube::Pod& pod) {
+  if (const auto said = PlacementNamed(pod.metadata.Annotation(api::kPartPlacementKey))) return said;
+  if (pod.spec.scheduler_name == api::kPackingScheduler) return PoolPlacement::kBinPack;
+  if (pod.spec.scheduler_name == api::kSpreadingScheduler) return PoolPlacement::kSpread;
+  return std::nullopt;
+}
+
+std::int64_t RestOf(std::int64_t offer, std::int64_t taken) {
+  std::int64_t rest = 0;
+  if (__builtin_sub_overflow(offer, taken, &rest)) rest = taken < 0 ? INT64_MAX : 0;
+  return std::max<std::int64_t>(rest, 0);
+}
+
 std::int64_t MilliOfGpuParts(const Resources& request) {
   const std::int64_t milli = request.Extended(api::kGpuMilliResource),
                      percent = request.Extended(api::kVgpuComputeResource);
@@ -108,9 +120,14 @@ Resources OnGpu(Resources request, std::string_view gpu) {
   return request;
 }
 
-Resources WithoutGpu(Resources request) {
-  std::erase_if(request.extended, [](const Amount& amount) { return IsOnOneGpu(amount.first); });
-  return request;
+bool AreAlikeWithoutGpu(const Resources& a, const Resources& b) {
+  const auto is_sum = [](const Amount& amount) { return !IsOnOneGpu(amount.first); };
+  return a.milli_cpu == b.milli_cpu && a.memory_bytes == b.memory_bytes && a.pods == b.pods &&
+         std::ranges::equal(a.extended | std::views::filter(is_sum), b.extended | std::views::filter(is_sum));
+}
+
+bool IsOnGpu(const Resources& held, std::string_view gpu) {
+  return std::ranges::any_of(kParts, [&](std::string_view part) { return held.Extended(NameOn(part, gpu)) > 0; });
 }
 
 int CopiesOnGpus(const Resources& allocatable, const Resources& taken, const Resources& request, int at_most) {
@@ -126,16 +143,18 @@ int CopiesOnGpus(const Resources& allocatable, const Resources& taken, const Res
 }
 
 std::string ChooseGpu(const Resources& allocatable, const Resources& taken, const Resources& request,
-                      std::string_view preferred) {
+                      PoolPlacement placement, std::string_view preferred) {
   const std::string_view first = FirstPart(request);
+  const bool is_spread = placement == PoolPlacement::kSpread;
   std::string best;
-  std::optional<std::int64_t> least;
+  std::int64_t left_on_best = 0;
   if (first.empty()) return best;
   ForEachGpu(allocatable, first, [&](std::string_view gpu, std::int64_t) {
     const GpuRoom room = RoomOn(gpu, first, allocatable, taken, request, 1);
-    const std::int64_t left = gpu == preferred ? -1 : room.left;
-    if (room.copies == 0 || (least && left >= *least)) return;
-    least = left;
+    if (room.copies == 0 || (!best.empty() && best == preferred)) return;
+    const bool is_better = is_spread ? room.left > left_on_best : room.left < left_on_best;
+    if (!best.empty() && gpu != preferred && !is_better) return;
+    left_on_best = room.left;
     best = gpu;
   });
   return best;

@@ -7,18 +7,29 @@
 // that one pod asks for lie on one GPU.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "clientlib/model/core_v1.h"
 #include "controllers/policy/resources.h"
+#include "controllers/queues/queue_spec.h"
 
 namespace grus {
 
 bool IsGpuPart(std::string_view resource);   // One of those in crds/types/sharing_names.h.
 bool IsOnOneGpu(std::string_view resource);  // Names a GPU, too.
 bool AsksForGpuParts(const Resources& request);
+
+// nullopt: it is neither word.
+std::optional<PoolPlacement> PlacementNamed(std::string_view word);
+// What the pod itself says; nullopt: nothing.
+std::optional<PoolPlacement> PartPlacementOf(const kube::Pod& pod);
+
+// Not below zero: an overcommitted resource is not free for anybody. Sums saturate, so that the difference of two may
+// be too large.
+std::int64_t RestOf(std::int64_t offer, std::int64_t taken);
 
 // Thousandths of GPUs that the parts come to; memory alone counts as none.
 std::int64_t MilliOfGpuParts(const Resources& request);
@@ -33,16 +44,19 @@ std::vector<std::string> GpusOf(const kube::Pod& pod);
 // The request, with what it takes of this GPU. The same request if it asks for no parts or the GPU is empty.
 Resources OnGpu(Resources request, std::string_view gpu);
 
-// The request without what it takes of single GPUs.
-Resources WithoutGpu(Resources request);
+// Whether both take the same, whatever they take of which GPU.
+bool AreAlikeWithoutGpu(const Resources& a, const Resources& b);
+
+// Whether some of what is held is on this GPU.
+bool IsOnGpu(const Resources& held, std::string_view gpu);
 
 // How many copies fit, each on one GPU; `at_most` if it asks for no parts or nothing is known of the node's GPUs. The
 // sums are not looked at. `taken` may be negative, as of a node without its pods.
 int CopiesOnGpus(const Resources& allocatable, const Resources& taken, const Resources& request, int at_most);
 
-// The GPU for one more copy: `preferred` if it has room, else the fullest that has. Empty: none has, or it asks for no
-// parts.
+// The GPU for one more copy: `preferred` if it has room, else of those that have the fullest, or to spread the
+// emptiest. Empty: none has, or it asks for no parts.
 std::string ChooseGpu(const Resources& allocatable, const Resources& taken, const Resources& request,
-                      std::string_view preferred = {});
+                      PoolPlacement placement, std::string_view preferred = {});
 
 }  // namespace grus

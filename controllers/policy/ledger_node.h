@@ -3,6 +3,8 @@
 #pragma once
 
 #include <map>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "controllers/policy/fit_index.h"
@@ -34,6 +36,8 @@ struct LedgerNode {
   Resources ReservedBut(const ReservedRoom* may_use) const;
   // Whether the node is known, accepts such pods, and has room for one more beside `taken`.
   bool CanHold(const PodShape& shape, const Resources& taken) const;
+  // The GPU for one more such pod beside `taken`: see ChooseGpu().
+  std::string GpuFor(const PodShape& shape, const Resources& taken, std::string_view preferred = {}) const;
   const NodeUse* FindUse(OwnerId owner) const;  // Null: the owner holds nothing here.
 };
 

@@ -18,7 +18,9 @@ struct NodeState {
   kube::StringMap labels;
   std::vector<kube::Taint> taints;
   bool is_cordoned = false;
-  std::string pool;  // The ledger knows it: see HoldingsObserver.
+  // The ledger knows these: see HoldingsObserver. The node's own label says its placement first.
+  std::string pool;
+  PoolPlacement placement = PoolPlacement::kBinPack;  // Among its GPUs, of parts of them.
 };
 
 // As the scheduler decides, and only in the pool of the shape, if it has one. A cordon is a taint: pods that tolerate

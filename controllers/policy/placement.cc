@@ -24,13 +24,15 @@ Resources Taken(const LedgerNode& node, const GangToPlace& gang, const Draft& dr
   return taken;
 }
 
-// What one more copy takes on the node: of a part of a GPU, also of which.
-Resources Drawn(const LedgerNode& node, const GangToPlace& gang, const Draft& draft, const Resources& request,
-                std::string* gpu = nullptr) {
-  if (!AsksForGpuParts(request)) return request;
-  const std::string chosen = ChooseGpu(node.state.allocatable, Taken(node, gang, draft), request);
-  if (gpu != nullptr) *gpu = chosen;
-  return OnGpu(request, chosen);
+// Puts the member on the node, and on one of its GPUs if it asks for a part of one.
+void Draw(const LedgerNode& node, const GangToPlace& gang, std::size_t member, Draft& draft, GangPlaces& places) {
+  const PodShape& shape = *(*gang.members)[member];
+  std::string gpu;
+  if (AsksForGpuParts(shape.request)) gpu = node.GpuFor(shape, Taken(node, gang, draft));
+  draft[node.id] += OnGpu(shape.request, gpu);
+  if (gpu.empty()) return;
+  if (places.gpus.size() <= member) places.gpus.resize(member + 1);
+  places.gpus[member] = std::move(gpu);
 }
 
 FitOverrides OverridesFor(const ClusterLedger& ledger, const GangToPlace& gang, const FitIndex& index,
@@ -64,16 +66,11 @@ GangPlaces PlaceKinds(const ClusterLedger& ledger, const GangToPlace& gang, int 
         Fill(*part->index, OverridesFor(ledger, gang, *part->index, draft), copies, part->PlacementIn(gang));
     if (filled.empty()) return {};
     auto member = part->members.begin();
-    const Resources& request = part->index->shape().request;
     for (const auto& [id, on_node] : filled) {
       for (int i = 0; i < on_node; ++i, ++member) {
-        places.nodes[static_cast<std::size_t>(*member)] = id;
-        if (order.size() == 1) continue;
-        std::string gpu;
-        draft[id] += Drawn(*ledger.NodeAt(id), gang, draft, request, &gpu);
-        if (gpu.empty()) continue;
-        places.gpus.resize(places.nodes.size());
-        places.gpus[static_cast<std::size_t>(*member)] = std::move(gpu);
+        const auto at = static_cast<std::size_t>(*member);
+        places.nodes[at] = id;
+        if (order.size() > 1) Draw(*ledger.NodeAt(id), gang, at, draft, places);
       }
     }
   }
@@ -119,11 +116,12 @@ std::optional<NodeId> FreestOf(const std::vector<NodeId>& nodes, const Fits& fit
 }
 
 // Places one member after the other; with a `key`, only on nodes whose label `key` is `domain`.
-std::vector<NodeId> PlaceOneByOne(const ClusterLedger& ledger, const GangToPlace& gang, const std::string& key,
-                                  const std::string& domain) {
+GangPlaces PlaceOneByOne(const ClusterLedger& ledger, const GangToPlace& gang, const std::string& key,
+                         const std::string& domain) {
   PodConstraints constraints(ledger);
   Draft draft;
-  std::vector<NodeId> nodes, touched;
+  GangPlaces places;
+  std::vector<NodeId> touched;
   std::vector<std::vector<NodeId>> orders;
   for (const GangPart& part : *gang.parts) {
     const FitOverrides overrides = OverridesFor(ledger, gang, *part.index, draft);
@@ -147,25 +145,25 @@ std::vector<NodeId> PlaceOneByOne(const ClusterLedger& ledger, const GangToPlace
     if (!found) break;
     const NodeId id = *found;
     if (!draft.contains(id)) touched.push_back(id);
-    draft[id] += Drawn(*ledger.NodeAt(id), gang, draft, shape->request);
+    Draw(*ledger.NodeAt(id), gang, member, draft, places);
     constraints.Add(shape, *ledger.NodeAt(id));
-    nodes.push_back(id);
+    places.nodes.push_back(id);
   }
-  return nodes;
+  return places;
 }
 
 // If members must be together, the first one picks the domain for all, perhaps one that is too small: try each domain,
 // if there are few.
-std::vector<NodeId> PlaceGreedily(const ClusterLedger& ledger, const GangToPlace& gang) {
+GangPlaces PlaceGreedily(const ClusterLedger& ledger, const GangToPlace& gang) {
   std::size_t domains_left = 64;
-  std::vector<NodeId> best = PlaceOneByOne(ledger, gang, "", "");
+  GangPlaces best = PlaceOneByOne(ledger, gang, "", "");
   std::set<std::string> keys;
   for (const ShapePtr& shape : *gang.members) {
     for (const kube::PodAffinityTerm& term : shape->affinity) keys.insert(term.topology_key);
   }
   for (const std::string& key : keys) {
     std::set<std::string> domains;
-    if (best.size() == gang.members->size()) break;
+    if (best.nodes.size() == gang.members->size()) break;
     for (NodeId id = 0; id < ledger.node_limit(); ++id) {
       const LedgerNode* node = ledger.NodeAt(id);
       if (node && gang.parts->front().index->CopiesOn(id) > 0) domains.emplace(node->state.labels.Get(key));
@@ -173,8 +171,8 @@ std::vector<NodeId> PlaceGreedily(const ClusterLedger& ledger, const GangToPlace
     if (domains.size() > domains_left) continue;
     domains_left -= domains.size();
     for (const std::string& domain : domains) {
-      std::vector<NodeId> nodes = PlaceOneByOne(ledger, gang, key, domain);
-      if (nodes.size() > best.size()) best = std::move(nodes);
+      GangPlaces places = PlaceOneByOne(ledger, gang, key, domain);
+      if (places.nodes.size() > best.nodes.size()) best = std::move(places);
     }
   }
   return best;
@@ -187,7 +185,8 @@ int GangPart::CountBelow(int limit) const {
 }
 
 PoolPlacement GangPart::PlacementIn(const GangToPlace& gang) const {
-  return index->device().empty() ? PoolPlacement::kBinPack : gang.placement;
+  if (index->device().empty()) return PoolPlacement::kBinPack;
+  return (*gang.members)[static_cast<std::size_t>(members.front())]->placement.value_or(gang.placement);
 }
 
 std::vector<GangPart> PartsOf(ClusterLedger& ledger, const std::vector<ShapePtr>& members) {
@@ -198,7 +197,8 @@ std::vector<GangPart> PartsOf(ClusterLedger& ledger, const std::vector<ShapePtr>
     if (members[i].get() != last) {
       last = members[i].get();
       part = std::ranges::find_if(parts, [&](const GangPart& p) {
-        return p.index->shape().pool == last->pool && FitAlike(p.index->shape(), *last);
+        return p.index->shape().pool == last->pool && FitAlike(p.index->shape(), *last) &&
+               members[static_cast<std::size_t>(p.members.front())]->placement == last->placement;
       });
       if (part == parts.end()) part = parts.insert(part, {ledger.IndexFor(*last), {}});
     }
@@ -246,11 +246,10 @@ GangPlaces PlaceGang(const ClusterLedger& ledger, const GangToPlace& gang) {
   if (most < needed) return {{}, {}, most};
   GangPlaces places;
   if (gang.is_constrained) {
-    places.nodes = PlaceGreedily(ledger, gang);
+    places = PlaceGreedily(ledger, gang);
     places.nodes.resize(std::min(places.nodes.size(), static_cast<std::size_t>(most)));
     places.fitting = static_cast<int>(places.nodes.size());
-    if (places.fitting < needed) places.nodes.clear();
-    return places;
+    return places.fitting < needed ? GangPlaces{.nodes = {}, .fitting = places.fitting} : places;
   }
   places = PlaceFirst(ledger, gang, most);
   const bool is_cut = places.nodes.empty();

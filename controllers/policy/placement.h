@@ -24,7 +24,7 @@ namespace grus {
 
 struct GangToPlace;
 
-// Members that fit alike, by their numbers, ascending.
+// Members that fit alike and go to nodes in the same order, by their numbers, ascending.
 struct GangPart {
   std::shared_ptr<const FitIndex> index;
   std::vector<int> members;
@@ -38,7 +38,7 @@ struct GangToPlace {
   const std::vector<GangPart>* parts = nullptr;
   int needed = 0;
   int at_most = std::numeric_limits<int>::max();      // Members to place: so many of the first.
-  PoolPlacement placement = PoolPlacement::kBinPack;  // Of members that ask for GPUs.
+  PoolPlacement placement = PoolPlacement::kBinPack;  // Of members that ask for GPUs and wish for none themselves.
   std::vector<NodeId> avoid = {};
   bool is_constrained = false;             // See HasConstraints().
   const ReservedRoom* may_use = nullptr;   // Reserved room that it may take; null: none.

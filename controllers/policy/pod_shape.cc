@@ -85,6 +85,7 @@ PodShape AloneOf(const PodShape& shape) {
   alone.node_affinity = shape.node_affinity;
   alone.volume_affinity = shape.volume_affinity;
   alone.pool = shape.pool;
+  alone.placement = shape.placement;
   return alone;
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "clientlib/model/core_v1.h"
 #include "clientlib/model/string_map.h"
 #include "controllers/policy/resources.h"
+#include "controllers/queues/queue_spec.h"
 
 namespace grus {
 
@@ -35,6 +37,9 @@ struct PodShape {
   kube::Box<kube::NodeSelector> node_affinity;      // None: any.
   std::vector<kube::NodeSelector> volume_affinity;  // Where its volumes can be used: each must match.
   std::string pool;                                 // Of whose GPUs its queue may use some; empty: any.
+
+  // Of nodes and their GPUs, if it asks for a part of one; empty: as the node or its pool says.
+  std::optional<PoolPlacement> placement;
 
   // What the pod requires of other pods. Preferences are left to the scheduler.
   std::vector<kube::PodAffinityTerm> affinity, anti_affinity;
@@ -66,7 +71,7 @@ class ShapePool {
   std::size_t swept_at_ = 0;
 };
 
-// The part of the shape that decides which nodes, looked at alone, can hold it.
+// The part of the shape that decides which nodes, looked at alone, can hold it, and which of them it prefers.
 PodShape AloneOf(const PodShape& shape);
 
 // Whether any node of their pools, looked at alone, holds as many of one as of the other.

@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <utility>
 
-#include "controllers/policy/resources.h"
+#include "controllers/policy/gpu_parts.h"
+#include "controllers/policy/worker_devices.h"
 
 namespace grus {
 
 bool AsksForGpus(const kube::Json& container) {
-  return container.At({"resources", "limits", kGpuResource}) || container.At({"resources", "requests", kGpuResource});
+  return container.At({"resources", "limits", kGpuResource}) || container.At({"resources", "requests", kGpuResource}) ||
+         AsksForGpuParts(GpuPartsOf(container));
 }
 
 const kube::Json* TrainingContainerOf(const kube::Json& pod_template) {
@@ -27,7 +29,8 @@ kube::Json* TrainingContainerOf(kube::Json& pod_template) {
 std::string TrainingContainerOf(const kube::Pod& pod) {
   if (pod.spec.containers.empty()) return {};
   const auto asks_for_gpus = [](const kube::ResourceRequirements& resources) {
-    return FindResource(resources.requests, kGpuResource) || FindResource(resources.limits, kGpuResource);
+    const auto is_one = [](const auto& amount) { return amount.first == kGpuResource || IsGpuPart(amount.first); };
+    return std::ranges::any_of(resources.requests, is_one) || std::ranges::any_of(resources.limits, is_one);
   };
   const auto found = std::ranges::find_if(pod.spec.containers, asks_for_gpus, &kube::Container::resources);
   return (found != pod.spec.containers.end() ? *found : pod.spec.containers.front()).name.str();

@@ -13,7 +13,7 @@ namespace grus {
 const kube::Json* TrainingContainerOf(const kube::Json& pod_template);
 kube::Json* TrainingContainerOf(kube::Json& pod_template);
 
-bool AsksForGpus(const kube::Json& container);
+bool AsksForGpus(const kube::Json& container);  // Or for part of one.
 
 // Its name; empty: the pod has no container.
 std::string TrainingContainerOf(const kube::Pod& pod);

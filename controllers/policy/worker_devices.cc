@@ -24,10 +24,21 @@ int CountOf(const Json& amount) {
 
 }  // namespace
 
+Resources GpuPartsOf(const Json& container) {
+  Resources parts;
+  for (const char* kind : {"limits", "requests"}) {
+    const Json* amounts = container.At({"resources", kind});
+    if (!amounts || !amounts->AsObject()) continue;
+    for (const auto& [resource, amount] : *amounts->AsObject()) {
+      if (IsGpuPart(resource) && parts.Extended(resource) == 0) parts.AddExtended(resource, CountOf(amount));
+    }
+  }
+  return parts;
+}
+
 WorkerDevices DevicesOf(const api::WorkersSpec& workers) {
   const Json* list = workers.pod_template.At({"spec", "containers"});
   const Json::Array* containers = list ? list->AsArray() : nullptr;
-  Resources parts;
   for (std::size_t i = 0; containers && i < containers->size(); ++i) {
     const Json* name = (*containers)[i].Find("name");
     if (!name || !name->AsString() || *name->AsString() != kWorkerContainer) continue;
@@ -37,10 +48,10 @@ WorkerDevices DevicesOf(const api::WorkersSpec& workers) {
       for (const auto& [resource, amount] : *amounts->AsObject()) {
         const int count = IsAccelerator(resource) ? CountOf(amount) : 0;
         if (count > 0) return {std::string(resource), count, true, count * kMilliOfOne};
-        if (IsGpuPart(resource)) parts.AddExtended(resource, CountOf(amount));
       }
-      if (AsksForGpuParts(parts)) return {std::string(parts.Accelerator()), 1, true, MilliOfGpuParts(parts)};
     }
+    const Resources part = GpuPartsOf((*containers)[i]);
+    if (AsksForGpuParts(part)) return {std::string(part.Accelerator()), 1, true, MilliOfGpuParts(part), part};
   }
   return {kGpuResource, workers.gpus_per_worker, false, workers.gpus_per_worker * kMilliOfOne};
 }

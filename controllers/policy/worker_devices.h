@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "clientlib/model/json.h"
+#include "controllers/policy/resources.h"
 #include "crds/types/elastic_horovod_job.h"
 
 namespace grus {
@@ -15,7 +17,11 @@ struct WorkerDevices {
   int count = 0;           // 0: it trains on CPUs.
   bool is_stated = false;  // By the template, not by gpusPerWorker.
   std::int64_t milli = 0;  // Thousandths of devices: less than `count` says where a worker has part of a GPU.
+  Resources part = {};     // Of a GPU; empty: it has whole ones.
 };
+
+// The parts of a GPU that a container of a pod template asks for.
+Resources GpuPartsOf(const kube::Json& container);
 
 // What the template's container "worker" asks for of an accelerator; if it asks for none, gpusPerWorker. On part of a
 // GPU one process trains.

@@ -11,6 +11,7 @@
 #include "controllers/frame/planned_event.h"
 #include "controllers/measure/measured_work.h"
 #include "controllers/measure/reading.h"
+#include "controllers/policy/gpu_parts.h"
 #include "controllers/policy/resources.h"
 #include "controllers/policy/workload_fingerprint.h"
 #include "controllers/profile/profile_status.h"
@@ -218,7 +219,8 @@ bool RunningJobs::HasOneGpuType() const {
   std::set<std::string_view> types;
   const auto nodes = caches_.nodes.List<kube::Node>();
   for (const auto& node : nodes) {
-    if (kube::FindResource(node->status.allocatable, kGpuResource)) types.insert(TypeOf(*node));
+    const auto is_of_gpus = [](const auto& amount) { return amount.first == kGpuResource || IsGpuPart(amount.first); };
+    if (std::ranges::any_of(node->status.allocatable, is_of_gpus)) types.insert(TypeOf(*node));
   }
   return types.size() == 1;
 }

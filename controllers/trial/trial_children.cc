@@ -5,6 +5,7 @@
 
 #include "clientlib/runtime/ownership.h"
 #include "controllers/cluster/owners.h"
+#include "controllers/policy/gpu_parts.h"
 #include "controllers/policy/resources.h"
 #include "controllers/policy/training_container.h"
 #include "controllers/policy/worker_devices.h"
@@ -113,7 +114,9 @@ Json* ObjectIn(Json& parent, const char* name) {
   return member.is_object() ? &member : nullptr;
 }
 
+// A container that asks for part of a GPU has that one.
 void AskForGpus(Json& container, int gpus) {
+  if (AsksForGpuParts(GpuPartsOf(container))) return;
   Json* resources = ObjectIn(container, "resources");
   if (resources == nullptr) return;
   for (const char* list : {"requests", "limits"}) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "controllers/policy/gpu_parts.h"
 #include "controllers/policy/profile_drift.h"
 #include "controllers/trial/trial_space.h"
 
@@ -99,6 +100,7 @@ bool IsUnasked(const api::TrialSpace& space, const TrialConfig& config) {
 
 int PodsOf(const TrialConfig& config, const Workload& workload, const std::map<std::string, TypeNodes>& nodes) {
   if (!workload.is_pod || workload.is_on_one_node) return 0;
+  if (AsksForGpuParts(workload.part)) return config.gpus;
   if (config.min_nodes > 0) return config.min_nodes;
   int fewest = 0;  // That could be equal, whether nodes have room for them or not.
   for (int pods = FewestNodes(nodes, config.gpu_type, config.gpus); pods <= config.gpus; ++pods) {
@@ -112,7 +114,8 @@ int PodsOf(const TrialConfig& config, const Workload& workload, const std::map<s
 bool Fits(const TrialConfig& config, const Workload& workload, const std::map<std::string, TypeNodes>& nodes) {
   const auto found = nodes.find(config.gpu_type);
   if (found == nodes.end()) return true;  // Not known.
-  const int apart = std::max(config.min_nodes, PodsOf(config, workload, nodes));
+  const bool is_one_for_each_node = !AsksForGpuParts(workload.part);
+  const int apart = std::max(config.min_nodes, is_one_for_each_node ? PodsOf(config, workload, nodes) : 0);
   if (apart == 0) return config.gpus <= found->second.most_gpus;
   return HaveRoom(nodes, config.gpu_type, apart, config.gpus / apart);
 }

@@ -6,6 +6,8 @@
 #include <tuple>
 
 #include "controllers/measure/measured_work.h"
+#include "controllers/policy/cluster_objects.h"
+#include "controllers/policy/gpu_parts.h"
 #include "controllers/policy/profile_drift.h"
 #include "controllers/policy/resources.h"
 #include "controllers/policy/workload_fingerprint.h"
@@ -15,6 +17,7 @@ namespace grus {
 namespace {
 
 constexpr int kDefaultWorkers = 8;
+constexpr int kMostGpus = 1 << 20;       // Of a node.
 constexpr double kPlausibleWidth = 0.1;  // A wide interval is no sign that more GPUs do not help.
 
 // FNV-1a: the same in every build, because the names persist in the cluster.
@@ -51,6 +54,17 @@ std::vector<std::int32_t> HalvedBatches(const std::string& type, std::int32_t sm
   return halved;
 }
 
+// Of the node, empty; less than 0: it has none, not even ones that are not offered now. With parts, how many.
+std::int64_t GpusOn(const kube::Node& node, const Workload& workload) {
+  if (!AsksForGpuParts(workload.part)) {
+    const kube::Quantity* gpus = kube::FindResource(node.status.allocatable, kGpuResource);
+    return gpus == nullptr ? -1 : gpus->Value();
+  }
+  const NodeState state = StateOf(node);
+  if (state.allocatable.Extended(workload.part.Accelerator()) == 0) return -1;
+  return CopiesThatFit(state.allocatable, {}, workload.part, kMostGpus);
+}
+
 // One without a name if there are none.
 std::vector<std::string> TypesOf(const api::TrialSpace& space) {
   std::vector<std::string> types;
@@ -64,6 +78,7 @@ std::vector<std::string> TypesOf(const api::TrialSpace& space) {
 kube::Result<std::vector<api::TrialConfig>> ConfigsOf(const api::TrialSpace& space, const Workload& workload,
                                                       const std::vector<api::Trial>& trials) {
   const int per_worker = workload.gpus_per_worker;
+  const bool has_one_part = workload.is_on_one_node && AsksForGpuParts(workload.part);
   if (per_worker < 1) {
     return kube::Error(kube::ErrorCode::kInvalidArgument,
                        "the workload's workersSpec.gpusPerWorker is 0, but a trial needs GPUs");
@@ -74,6 +89,12 @@ kube::Result<std::vector<api::TrialConfig>> ConfigsOf(const api::TrialSpace& spa
     return kube::Error(kube::ErrorCode::kInvalidArgument,
                        "none of space.gpuCounts is a multiple of the workload's gpusPerWorker, which is " +
                            std::to_string(per_worker));
+  }
+  if (has_one_part) std::erase_if(counts, [](std::int32_t n) { return n != 1; });
+  if (counts.empty()) {
+    return kube::Error(kube::ErrorCode::kInvalidArgument,
+                       "each pod of workload.podTemplate trains for itself and has part of one GPU, so that "
+                       "space.gpuCounts can only be 1; to train on several, let its command run torchrun");
   }
   std::vector<std::int32_t> batches = Sorted(space.batch_sizes);
   if (batches.empty()) batches.push_back(0);
@@ -109,11 +130,11 @@ std::map<std::string, TypeNodes> NodesByType(const api::TrialSpace& space, const
     TypeNodes& all = found[type];
     std::set<std::string> products;
     for (const auto& node : nodes) {
-      const kube::Quantity* gpus = kube::FindResource(node->status.allocatable, kGpuResource);
+      const std::int64_t gpus = GpusOn(*node, workload);
       const auto has = [&](const auto& label) { return node->metadata.Label(label.first) == label.second; };
-      if (gpus == nullptr || !std::all_of(labels.begin(), labels.end(), has)) continue;
+      if (gpus < 0 || !std::all_of(labels.begin(), labels.end(), has)) continue;
       products.emplace(node->metadata.Label(kGpuProductLabel));
-      const int count = static_cast<int>(std::min<std::int64_t>(gpus->Value(), 1 << 20));
+      const int count = static_cast<int>(std::min<std::int64_t>(gpus, kMostGpus));
       all.gpus_per_node = std::max(all.gpus_per_node, count);
       const int most = count / per_worker * per_worker;
       if (!node->spec.unschedulable) all.gpus.push_back(most);

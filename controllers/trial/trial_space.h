@@ -54,7 +54,8 @@ int FewestNodes(const std::map<std::string, TypeNodes>& nodes, const std::string
 bool IsUnasked(const api::TrialSpace& space, const api::TrialConfig& config);
 
 // Of how many pods a trial consists that is to have one on each node: the fewest equal ones that nodes of the type have
-// room for, or as many as the configuration says. 0: a single one, which trains for itself.
+// room for, or as many as the configuration says. 0: a single one, which trains for itself. Where a pod has part of a
+// GPU, one for each part; they may share nodes.
 int PodsOf(const api::TrialConfig& config, const Workload& workload, const std::map<std::string, TypeNodes>& nodes);
 
 // Whether an empty cluster has room for it.

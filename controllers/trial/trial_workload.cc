@@ -79,7 +79,9 @@ kube::Error Unusable(const std::string& why) {
 
 Workload JobWorkload(api::ElasticHorovodJobSpec spec) {
   Workload workload;
-  workload.gpus_per_worker = DevicesOf(spec.workers).count;
+  const WorkerDevices devices = DevicesOf(spec.workers);
+  workload.gpus_per_worker = devices.count;
+  workload.part = devices.part;
   workload.most_workers = spec.workers.max_replicas;
   workload.node_selector = NodeSelectorOf(spec.workers.pod_template);
   workload.made_from = std::move(spec);
@@ -110,6 +112,7 @@ kube::Result<Workload> PodWorkload(Json pod_template, const api::TrialSpace& spa
   }
   Workload workload;
   workload.is_pod = true;
+  workload.part = GpuPartsOf(*container);
   workload.is_on_one_node = !asks_for_nodes && (!nodes.runs_torchrun || !nodes.fixed.empty());
   workload.node_selector = NodeSelectorOf(pod_template);
   workload.made_from = std::move(pod_template);

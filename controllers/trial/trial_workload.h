@@ -10,6 +10,7 @@
 #include <variant>
 
 #include "clientlib/base/result.h"
+#include "controllers/policy/resources.h"
 #include "crds/types/trial_job.h"
 
 namespace grus {
@@ -17,7 +18,8 @@ namespace grus {
 struct Workload {
   std::variant<api::ElasticHorovodJobSpec, kube::Json> made_from;  // The spec of a job, or a pod template.
   int gpus_per_worker = 1;                                         // The GPUs of a trial are a multiple of it.
-  std::optional<int> most_workers;                                 // Where the space names no sizes.
+  Resources part = {};              // Of a GPU, that each worker or pod has, and that counts as one; empty: whole GPUs.
+  std::optional<int> most_workers;  // Where the space names no sizes.
   bool is_pod = false;
   bool is_on_one_node = false;                       // A pod that trains for itself: all GPUs of a trial are there.
   std::map<std::string, std::string> node_selector;  // Of the pods with GPUs, from their template.

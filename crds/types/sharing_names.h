@@ -15,6 +15,11 @@ inline constexpr char kSharingModeLabel[] = "sharing.ai.centauruscloud.io/mode";
 // [{"uuid": ..., "memoryMiB": ..., "milli": 1000, "mode": "alnair"}, ...]; "healthy": false on a GPU that is sick.
 inline constexpr char kGpuInventoryAnnotation[] = "sharing.ai.centauruscloud.io/inventory";
 
+// How a GPU is chosen for a part: "pack" or "spread". An annotation of a pod, also in a template, and a label of a
+// node, for pods that say nothing. A pod may name one of the original Alnair's schedulers instead.
+inline constexpr char kPartPlacementKey[] = "sharing.ai.centauruscloud.io/placement";
+inline constexpr char kPackingScheduler[] = "alnair-cost-saving", kSpreadingScheduler[] = "alnair-high-performance";
+
 // Annotations of a pod. By the manager: the UUID of the GPU that its plan has for it.
 inline constexpr char kPlannedGpuAnnotation[] = "sharing.ai.centauruscloud.io/planned-gpu";
 // By the agent: what its containers have, {"CONTAINER": {"gpu": UUID, "milli": thousandths, "memoryMiB": ...}}.

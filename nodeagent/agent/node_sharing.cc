@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "clientlib/base/wait.h"
-#include "clientlib/model/core_v1.h"
 #include "crds/types/sharing_names.h"
 #include "nodeagent/sharing/part_writer.h"
 
@@ -64,12 +63,22 @@ std::optional<SharingMode> NodeSharing::ReadMode(const std::stop_token& stop) {
     return std::nullopt;
   }
   news_.Reset();
+  ReadPlacement(**node);
   const kube::Result<SharingMode> mode = SharingModeOf((*node)->metadata);
   const std::string problem = mode ? std::string() : mode.error().message();
   if (std::exchange(told_, problem) != problem && !problem.empty()) {
     log_.Warn("no parts of GPUs are offered", {{"error", problem}});
   }
   return mode ? *mode : SharingMode::kNone;
+}
+
+void NodeSharing::ReadPlacement(const kube::Node& node) {
+  const kube::Result<PartPlacement> placement = PlacementOf(node.metadata);
+  const std::string problem = placement ? std::string() : placement.error().message();
+  if (std::exchange(told_of_placement_, problem) != problem && !problem.empty()) {
+    log_.Warn("parts of GPUs are packed", {{"error", problem}});
+  }
+  placement_ = placement ? *placement : PartPlacement::kPack;
 }
 
 void NodeSharing::Follow(SharingMode mode) {
@@ -86,7 +95,9 @@ void NodeSharing::Follow(SharingMode mode) {
   }
   next.reset();  // The old plugins end before the new ones are served.
   log_.Info("parts of GPUs", {{"mode", mode == SharingMode::kNone ? "none" : NameOf(mode)}});
-  if (way_) way_->Start(clock_);
+  if (!way_) return;
+  way_->plugins.SetPlacement(placement_);
+  way_->Start(clock_);
 }
 
 void NodeSharing::LookOnce(const std::stop_token& stop) {
@@ -94,6 +105,7 @@ void NodeSharing::LookOnce(const std::stop_token& stop) {
   if (now >= read_at_) {
     const std::optional<SharingMode> mode = ReadMode(stop);
     if (mode) Follow(*mode);
+    if (way_) way_->plugins.SetPlacement(placement_);
     read_at_ = now + (mode ? options_.read_again : kRetry);
   }
   const auto look = newest_();

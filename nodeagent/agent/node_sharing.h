@@ -18,6 +18,7 @@
 #include "clientlib/base/failure_news.h"
 #include "clientlib/base/log.h"
 #include "clientlib/client/client.h"
+#include "clientlib/model/core_v1.h"
 #include "nodeagent/gpu_probe.h"
 #include "nodeagent/kubelet/plugin_host.h"
 #include "nodeagent/kubelet/pod_resources.h"
@@ -52,6 +53,7 @@ class NodeSharing {
   struct Way;
   // nullopt: not known now.
   std::optional<SharingMode> ReadMode(const std::stop_token& stop);
+  void ReadPlacement(const kube::Node& node);
   void Follow(SharingMode mode);
 
   kube::Client& client_;
@@ -63,7 +65,8 @@ class NodeSharing {
   PodResources holders_;
   NodePendingParts pending_;
   kube::FailureNews news_;
-  std::string told_;                                  // Of the label, what is wrong with it.
+  std::string told_, told_of_placement_;              // Of the labels, what is wrong with them.
+  PartPlacement placement_ = PartPlacement::kPack;    // By the label.
   kube::TimePoint read_at_ = kube::TimePoint::min();  // The label: not before.
 
   mutable std::mutex mutex_;  // Guards what follows; Run()'s thread alone makes another way_.

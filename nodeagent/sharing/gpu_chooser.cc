@@ -107,6 +107,11 @@ const GpuRoom* PlannedOf(const std::vector<const PartAsk*>& candidates, const st
   return nullptr;
 }
 
+PartPlacement PlacementFor(const ChooserView& view, const std::vector<const PartAsk*>& candidates) {
+  const auto says = std::ranges::find_if(candidates, [](const PartAsk* one) { return one->placement.has_value(); });
+  return says == candidates.end() ? view.placement : *(*says)->placement;
+}
+
 // `partner`: taken if all is as good there.
 kube::Result<GpuChoice> ChooseForFirst(const ChooserView& view, const std::optional<Partner>& partner) {
   const std::optional<PartResource> other = CounterpartOf(view.resource);
@@ -128,7 +133,9 @@ kube::Result<GpuChoice> ChooseForFirst(const ChooserView& view, const std::optio
       return GpuChoice{partner->gpu, partner};
     }
     if (const GpuRoom* planned = PlannedOf(candidates, fitting)) return GpuChoice{planned->uuid};
-    return GpuChoice{(*std::ranges::min_element(fitting, {}, [](const GpuRoom* gpu) { return Left(*gpu); }))->uuid};
+    const bool is_spread = PlacementFor(view, candidates) == PartPlacement::kSpread;
+    const auto order = [&](const GpuRoom* gpu) { return is_spread ? -Left(*gpu) : Left(*gpu); };
+    return GpuChoice{(*std::ranges::min_element(fitting, {}, order))->uuid};
   }
   // It is not known what else the container will ask for, or no GPU has room for that: where there is most.
   return GpuChoice{(*std::ranges::max_element(able, {}, [&](const GpuRoom* gpu) { return gpu->free[*other]; }))->uuid};

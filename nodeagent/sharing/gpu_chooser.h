@@ -5,7 +5,8 @@
 // the second one of a container if PodResources shows that the ids of the call before are held by a container that
 // asks for just this amount of this resource and does not hold it yet: then the GPU is given. Any other call is the
 // first one of a container, of those that hold nothing yet and ask for this amount. As it is not known of which of
-// them, the GPU must have room for what the most demanding of them asks for beside it, as far as any GPU has.
+// them, the GPU must have room for what the most demanding of them asks for beside it, as far as any GPU has; and the
+// first of them that has a plan, or says how to choose, decides for all.
 #pragma once
 
 #include <optional>
@@ -39,6 +40,7 @@ struct ChooserView {
   std::optional<std::vector<HeldParts>> held = {};  // nullopt: PodResources does not answer.
   std::optional<std::vector<PartAsk>> asks = {};    // nullopt: the API server has not answered yet.
   std::optional<LastPart> last = {};                // nullopt: none since the agent began.
+  PartPlacement placement = PartPlacement::kPack;   // For pods that say nothing.
 };
 
 struct Partner {

@@ -119,6 +119,11 @@ void PartPlugins::Look(const NodeSample& look) {
   if (options_.on_devices_changed) options_.on_devices_changed();
 }
 
+void PartPlugins::SetPlacement(PartPlacement placement) {
+  const std::scoped_lock lock(mutex_);
+  placement_ = placement;
+}
+
 std::vector<DevicePlugin*> PartPlugins::plugins() const {
   std::vector<DevicePlugin*> plugins;
   for (const auto& plugin : plugins_) plugins.push_back(plugin.get());
@@ -167,6 +172,7 @@ ChooserView PartPlugins::View(PartResource resource, std::int64_t amount) {
   ChooserView view{.resource = resource, .amount = amount, .held = Held(), .asks = pending_.Asks()};
   {
     const std::scoped_lock lock(mutex_);
+    view.placement = placement_;
     if (last_) {
       const bool is_fresh = last_->is_open && clock_.Now() - last_->at <= kSameContainer;
       view.last = LastPart{last_->resource, last_->ids, is_fresh, last_->is_refused};

@@ -43,7 +43,8 @@ class PartPlugins {
               const kube::Log& log);
   ~PartPlugins();
 
-  void Look(const NodeSample& look);  // After each look of the probe.
+  void Look(const NodeSample& look);           // After each look of the probe.
+  void SetPlacement(PartPlacement placement);  // For pods that say nothing.
   std::vector<DevicePlugin*> plugins() const;
   SharingMode mode() const { return options_.mode; }
   std::vector<SharedGpu> gpus() const;  // By index.
@@ -89,6 +90,7 @@ class PartPlugins {
   };
 
   mutable std::mutex mutex_;  // Guards all below.
+  PartPlacement placement_ = PartPlacement::kPack;
   SharedGpus inventory_;
   std::vector<SharedGpu> gpus_;
   std::optional<Answered> last_;

@@ -48,6 +48,23 @@ std::span<const PartResource> ResourcesOf(SharingMode mode) {
   return {};
 }
 
+std::optional<PartPlacement> PlacementOf(std::string_view word, std::string_view scheduler) {
+  if (word == "pack") return PartPlacement::kPack;
+  if (word == "spread") return PartPlacement::kSpread;
+  if (scheduler == api::kPackingScheduler) return PartPlacement::kPack;
+  if (scheduler == api::kSpreadingScheduler) return PartPlacement::kSpread;
+  return std::nullopt;
+}
+
+kube::Result<PartPlacement> PlacementOf(const kube::ObjectMeta& node) {
+  if (!node.labels.contains(api::kPartPlacementKey)) return PartPlacement::kPack;
+  const std::string_view word = node.Label(api::kPartPlacementKey);
+  if (const auto placement = PlacementOf(word)) return *placement;
+  return kube::Error(kube::ErrorCode::kInvalidArgument, "node " + node.name + ": label " + api::kPartPlacementKey +
+                                                            " is \"" + std::string(word) +
+                                                            "\": expected pack or spread, or no such label");
+}
+
 kube::Result<SharingMode> SharingModeOf(const kube::ObjectMeta& node) {
   if (!node.labels.contains(api::kSharingModeLabel)) return SharingMode::kNone;
   const std::string_view text = node.Label(api::kSharingModeLabel);

@@ -39,6 +39,14 @@ enum class SharingMode { kNone, kMilli, kAlnair };
 
 std::string_view NameOf(SharingMode mode);  // The label's value; "" for kNone.
 std::span<const PartResource> ResourcesOf(SharingMode mode);
+// How a GPU is chosen for a pod that has no plan: the fullest with room, or the emptiest. An annotation of the pod, and
+// a label of the node for pods that say nothing. A pod may name one of Alnair's schedulers instead.
+enum class PartPlacement { kPack, kSpread };
+// Neither of the words says nothing.
+std::optional<PartPlacement> PlacementOf(std::string_view word, std::string_view scheduler = {});
+// By the label of the node; without it: kPack. Error (kInvalidArgument): it is neither of the words.
+kube::Result<PartPlacement> PlacementOf(const kube::ObjectMeta& node);
+
 // By the label of the node; without it: kNone. Error (kInvalidArgument): a value that is not known.
 kube::Result<SharingMode> SharingModeOf(const kube::ObjectMeta& node);
 

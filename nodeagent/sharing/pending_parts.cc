@@ -35,6 +35,7 @@ void AddAsks(const NodePod& pod, const std::vector<NodeContainerSpec>& container
                     .container = container.name.str(),
                     .amounts = amounts,
                     .planned_gpu = std::string(pod.metadata.Annotation(api::kPlannedGpuAnnotation)),
+                    .placement = PlacementOf(pod.metadata.Annotation(api::kPartPlacementKey), pod.spec.scheduler_name),
                     .is_init = is_init,
                     .has_started = HasStarted(statuses, container.name)});
   }

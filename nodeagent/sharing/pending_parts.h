@@ -20,8 +20,9 @@ struct PartAsk {
   std::string container = {};
   PartAmounts amounts = {};  // More than any GPU has, for whatever cannot be given.
   std::string planned_gpu = {};
-  bool is_init = false;      // An init container: PodResources does not list it.
-  bool has_started = false;  // The container has, once: it holds what it asked for.
+  std::optional<PartPlacement> placement = {};  // As the pod says.
+  bool is_init = false;                         // An init container: PodResources does not list it.
+  bool has_started = false;                     // The container has, once: it holds what it asked for.
   friend bool operator==(const PartAsk&, const PartAsk&) = default;
 };
 

@@ -7,6 +7,13 @@ true
 {{- end -}}
 {{- end }}
 
+{{- /* Whether pods that name one of Alnair's schedulers get the cluster's own: "true" or nothing. */ -}}
+{{- define "grus.standsInForAlnairSchedulers" -}}
+{{- if and (include "grus.sharesGpus" .) .Values.nodeAgent.sharing.alnairSchedulers (semverCompare ">=1.36.0-0" .Capabilities.KubeVersion.Version) -}}
+true
+{{- end -}}
+{{- end }}
+
 {{- /* Who may write which pod has which GPU: the agent for the pods of its own node, and nothing else of them; the manager,
 which plans; nobody else. Of the root and of the agent's name. */ -}}
 {{- define "grus.sharingPolicies" -}}
@@ -100,15 +107,26 @@ spec:
       expression: 'request.operation == "UPDATE" ? oldObject.metadata.?annotations.orValue({}) : {}'
     - name: after
       expression: object.metadata.?annotations.orValue({})
+    # It says how a GPU is chosen, and is the user's own.
+    - name: placement
+      expression: '"sharing.ai.centauruscloud.io/placement"'
   validations:
     - expression: >-
-        variables.after.all(key, !key.startsWith("sharing.ai.centauruscloud.io/") ||
+        variables.after.all(key, !key.startsWith("sharing.ai.centauruscloud.io/") || key == variables.placement ||
         (key in variables.before && variables.before[key] == variables.after[key]))
-        && variables.before.all(key, !key.startsWith("sharing.ai.centauruscloud.io/") || key in variables.after)
+        && variables.before.all(key, !key.startsWith("sharing.ai.centauruscloud.io/") || key == variables.placement ||
+        key in variables.after)
       reason: Forbidden
       message: >-
         the annotations sharing.ai.centauruscloud.io/... say which GPU a pod has; only grus writes them. Leave them out of
-        the pod or its template
+        the pod or its template, but for sharing.ai.centauruscloud.io/placement
+    - expression: >-
+        !(variables.placement in variables.after) || variables.after[variables.placement] in ["pack", "spread"] ||
+        (variables.placement in variables.before &&
+        variables.before[variables.placement] == variables.after[variables.placement])
+      messageExpression: >-
+        "the annotation " + variables.placement + " is \"" + variables.after[variables.placement] +
+        "\": expected pack or spread, or no such annotation"
 ---
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding
@@ -119,4 +137,57 @@ metadata:
 spec:
   policyName: {{ $notes }}
   validationActions: [Deny]
+{{- end }}
+
+{{- /* Pods that name one of Alnair's schedulers: what they wish for becomes an annotation, and the cluster's own scheduler
+binds them. Of the root and of the agent's name. */ -}}
+{{- define "grus.alnairSchedulers" -}}
+{{- $schedulers := printf "%s.%s-schedulers" .root.Release.Namespace .name }}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicy
+metadata:
+  name: {{ $schedulers }}
+  labels:
+    {{- include "grus.agentLabels" .root | nindent 4 }}
+spec:
+  failurePolicy: Fail
+  reinvocationPolicy: IfNeeded
+  matchConstraints:
+    resourceRules:
+      - apiGroups: [""]
+        apiVersions: [v1]
+        resources: [pods]
+        operations: [CREATE]
+  matchConditions:
+    - name: one-of-alnairs
+      expression: object.spec.?schedulerName.orValue("") in ["alnair-cost-saving", "alnair-high-performance"]
+  variables:
+    - name: annotations
+      expression: object.metadata.?annotations.orValue({})
+    - name: placement
+      expression: 'object.spec.schedulerName == "alnair-cost-saving" ? "pack" : "spread"'
+  mutations:
+    - patchType: ApplyConfiguration
+      applyConfiguration:
+        # What the pod itself says wins.
+        expression: >-
+          Object{
+            metadata: Object.metadata{
+              annotations: {
+                "sharing.ai.centauruscloud.io/placement":
+                  variables.annotations[?"sharing.ai.centauruscloud.io/placement"].orValue(variables.placement)
+              }
+            },
+            spec: Object.spec{schedulerName: "default-scheduler"}
+          }
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicyBinding
+metadata:
+  name: {{ $schedulers }}
+  labels:
+    {{- include "grus.agentLabels" .root | nindent 4 }}
+spec:
+  policyName: {{ $schedulers }}
 {{- end }}

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <random>
+#include <set>
 
 #include "controllers/policy/cluster_objects.h"
 #include "crds/types/sharing_names.h"
@@ -30,6 +31,7 @@ Resources Parts(std::initializer_list<std::pair<std::string, std::int64_t>> amou
   for (const auto& [name, amount] : amounts) resources.AddExtended(name, amount);
   return resources;
 }
+constexpr PoolPlacement kPack = PoolPlacement::kBinPack, kSpread = PoolPlacement::kSpread;
 Resources Milli(std::int64_t amount) { return Parts({{api::kGpuMilliResource, amount}}); }
 
 TEST(GpuParts, ANodeOffersTheGpusOfItsInventory) {
@@ -102,20 +104,73 @@ TEST(GpuParts, MemoryAndComputeLieOnTheSameGpu) {
 
   EXPECT_EQ(CopiesThatFit(offered, {}, asked, 10), 2);
   EXPECT_EQ(CopiesThatFit(offered, taken, asked, 10), 0);  // Memory is free on the second, compute on the first.
-  EXPECT_EQ(ChooseGpu(offered, taken, asked), "");
-  EXPECT_EQ(ChooseGpu(offered, taken, Parts({{"alnair/vgpu-memory", 10}, {"alnair/vgpu-compute", 50}})), "GPU-2");
+  EXPECT_EQ(ChooseGpu(offered, taken, asked, kPack), "");
+  EXPECT_EQ(ChooseGpu(offered, taken, Parts({{"alnair/vgpu-memory", 10}, {"alnair/vgpu-compute", 50}}), kPack),
+            "GPU-2");
 }
 
 TEST(GpuParts, TheFullestGpuWithRoomIsChosen) {
   const Resources offered = StateOf(NodeWith(kTwoGpus)).allocatable;
   const Resources taken = OnGpu(Milli(600), "GPU-2");
 
-  EXPECT_EQ(ChooseGpu(offered, taken, Milli(400)), "GPU-2");
-  EXPECT_EQ(ChooseGpu(offered, taken, Milli(401)), "GPU-1");
-  EXPECT_EQ(ChooseGpu(offered, taken, Milli(400), "GPU-1"), "GPU-1");
-  EXPECT_EQ(ChooseGpu(offered, taken, Milli(401), "GPU-2"), "GPU-1");
-  EXPECT_EQ(ChooseGpu(offered, taken, Milli(1001)), "");
-  EXPECT_EQ(ChooseGpu(offered, taken, GpuPod(1).request), "");
+  EXPECT_EQ(ChooseGpu(offered, taken, Milli(400), kPack), "GPU-2");
+  EXPECT_EQ(ChooseGpu(offered, taken, Milli(401), kPack), "GPU-1");
+  EXPECT_EQ(ChooseGpu(offered, taken, Milli(400), kPack, "GPU-1"), "GPU-1");
+  EXPECT_EQ(ChooseGpu(offered, taken, Milli(401), kPack, "GPU-2"), "GPU-1");
+  EXPECT_EQ(ChooseGpu(offered, taken, Milli(1001), kPack), "");
+  EXPECT_EQ(ChooseGpu(offered, taken, GpuPod(1).request, kPack), "");
+}
+
+TEST(GpuParts, ToSpreadTheEmptiestGpuIsChosen) {
+  const Resources offered = StateOf(NodeWith(kTwoGpus)).allocatable;
+  const Resources on_first = OnGpu(Milli(100), "GPU-1"), on_second = OnGpu(Milli(100), "GPU-2");
+
+  EXPECT_EQ(ChooseGpu(offered, on_first, Milli(400), kSpread), "GPU-2");
+  EXPECT_EQ(ChooseGpu(offered, on_second, Milli(400), kSpread), "GPU-1");
+  EXPECT_EQ(ChooseGpu(offered, {}, Milli(400), kSpread), "GPU-1");
+  EXPECT_EQ(ChooseGpu(offered, on_first, Milli(400), kSpread, "GPU-1"), "GPU-1");
+  EXPECT_EQ(ChooseGpu(offered, on_second, Milli(400), kSpread, "GPU-2"), "GPU-2");
+  EXPECT_EQ(ChooseGpu(offered, on_second, Milli(1001), kSpread), "");
+}
+
+TEST(GpuParts, APodSaysHowItsGpuIsChosenByAnnotationOrByOneOfAlnairsSchedulers) {
+  kube::Pod pod;
+  pod.spec.scheduler_name = "default-scheduler";
+  EXPECT_EQ(PartPlacementOf(pod), std::nullopt);
+  pod.spec.scheduler_name = "alnair-cost-saving";
+  EXPECT_EQ(PartPlacementOf(pod), kPack);
+  pod.spec.scheduler_name = "alnair-high-performance";
+  EXPECT_EQ(PartPlacementOf(pod), kSpread);
+  pod.metadata.annotations = {{api::kPartPlacementKey, "pack"}};
+  EXPECT_EQ(PartPlacementOf(pod), kPack);  // It wins.
+  pod.metadata.annotations = {{api::kPartPlacementKey, "Pack"}};
+  EXPECT_EQ(PartPlacementOf(pod), kSpread);  // It is no such word.
+}
+
+TEST(GpuParts, OnlyPodsThatAskForPartsHaveAWish) {
+  kube::Pod pod;
+  pod.metadata.annotations = {{api::kPartPlacementKey, "spread"}};
+  kube::Container& container = pod.spec.containers.emplace_back();
+  container.resources.requests = {{kGpuResource, kube::Quantity(1)}};
+  EXPECT_EQ(ShapeOf(pod).placement, std::nullopt);
+  container.resources.requests = {{api::kGpuMilliResource, kube::Quantity(300)}};
+  EXPECT_EQ(ShapeOf(pod).placement, kSpread);
+}
+
+TEST(GpuParts, ResourcesAreAlikeOnWhicheverGpu) {
+  const Resources asked = Milli(300);
+  EXPECT_TRUE(AreAlikeWithoutGpu(asked, asked));
+  EXPECT_TRUE(AreAlikeWithoutGpu(OnGpu(asked, "GPU-1"), asked));
+  EXPECT_TRUE(AreAlikeWithoutGpu(OnGpu(asked, "GPU-1"), OnGpu(asked, "GPU-2")));
+  EXPECT_FALSE(AreAlikeWithoutGpu(OnGpu(Milli(301), "GPU-1"), asked));
+  EXPECT_FALSE(AreAlikeWithoutGpu(OnGpu(asked, "GPU-1"), {}));
+  EXPECT_FALSE(AreAlikeWithoutGpu(GpuPod(1).request, GpuPod(2).request));
+  Resources with_cpu = asked;
+  with_cpu.milli_cpu = 1;
+  EXPECT_FALSE(AreAlikeWithoutGpu(with_cpu, asked));
+  EXPECT_TRUE(IsOnGpu(OnGpu(asked, "GPU-1"), "GPU-1"));
+  EXPECT_FALSE(IsOnGpu(OnGpu(asked, "GPU-1"), "GPU-2"));
+  EXPECT_FALSE(IsOnGpu(asked, "GPU-1"));
 }
 
 TEST(GpuParts, ThePodsGpusAreThoseOfTheAgentElseThatOfThePlan) {
@@ -209,6 +264,18 @@ TEST(SharedGpus, WhatTheAgentSaysReplacesWhatWasPlanned) {
   EXPECT_EQ(ledger.FindNode("a")->used.Extended("ai.centauruscloud.io/gpu-milli#" + other), 600);
 }
 
+TEST(SharedGpus, WhatTheAgentSaysAfterTheBindReplacesWhatWasPlanned) {
+  ClusterLedger ledger;
+  ledger.PutNode(SharedNode("a", 2));
+  ledger.AddPlace("team/g", "a", Shared(PartPod(600)), "GPU-a0");
+  ledger.Bind("pod", "a", PartPod(600).request, "team/g");
+  EXPECT_EQ(ledger.FindNode("a")->used.Extended("ai.centauruscloud.io/gpu-milli#GPU-a0"), 600);
+
+  ledger.Bind("pod", "a", OnGpu(PartPod(600).request, "GPU-a1"), "team/g");
+  EXPECT_EQ(ledger.FindNode("a")->used.Extended("ai.centauruscloud.io/gpu-milli#GPU-a0"), 0);
+  EXPECT_EQ(ledger.FindNode("a")->used.Extended("ai.centauruscloud.io/gpu-milli#GPU-a1"), 600);
+}
+
 TEST(SharedGpus, AGangOfPartsThatFitsOnlyInSumWaits) {
   ClusterLedger ledger;
   GangPlanner planner(ledger, 60);
@@ -221,6 +288,94 @@ TEST(SharedGpus, AGangOfPartsThatFitsOnlyInSumWaits) {
   planner.Plan(1);
   EXPECT_TRUE(planner.StandingOf("team/g")->is_placed);
   EXPECT_EQ(ledger.PlacesOf("team/g").size(), 3U);
+}
+
+// How many GPUs the places of the owner lie on.
+std::size_t GpusOf(const ClusterLedger& ledger, const std::string& owner) {
+  std::set<std::string> gpus;
+  for (const Place& place : ledger.PlacesOf(owner)) gpus.insert(place.node + "/" + place.gpu);
+  return gpus.size();
+}
+
+PodShape Wishing(PodShape shape, PoolPlacement placement) {
+  shape.placement = placement;
+  return shape;
+}
+
+TEST(SharedGpus, AGangIsPackedOrSpreadAsItsPodsSayElseAsTheNodeSays) {
+  for (const bool is_constrained : {false, true}) {
+    for (const char* label : {"", "pack", "spread", "sideways"}) {
+      for (const auto wish : {std::optional<PoolPlacement>(), std::optional(kPack), std::optional(kSpread)}) {
+        ClusterLedger ledger;
+        GangPlanner planner(ledger, 60);
+        NodeState node = SharedNode("a", 4);
+        if (*label != 0) node.labels[api::kPartPlacementKey] = label;
+        ledger.PutNode(node);
+        PodShape shape = PartPod(250);
+        shape.placement = wish;
+        if (is_constrained) shape.host_ports = {{80, "", ""}};  // Of the first alone.
+        const PodShape other = [&] {
+          PodShape without = shape;
+          without.host_ports = {};
+          return without;
+        }();
+        GangDemand gang = Gang("team/g", 1, Shared(shape));
+        for (int i = 0; i < 3; ++i) gang.members.push_back(Shared(other));
+        gang.needed = 4;
+        planner.Put(gang);
+        planner.Plan(0);
+
+        const bool is_spread = wish ? *wish == kSpread : std::string(label) == "spread";
+        ASSERT_EQ(ledger.PlacesOf("team/g").size(), 4U);
+        EXPECT_EQ(GpusOf(ledger, "team/g"), is_spread ? 4U : 1U) << label << ", " << is_constrained;
+      }
+    }
+  }
+}
+
+TEST(SharedGpus, MembersWithDifferentWishesEachGetTheirs) {
+  ClusterLedger ledger;
+  GangPlanner planner(ledger, 60);
+  ledger.PutNode(SharedNode("a", 6));
+  GangDemand gang = Gang("team/g", 3, Shared(Wishing(PartPod(200), kPack)));
+  for (int i = 0; i < 3; ++i) gang.members.push_back(Shared(Wishing(PartPod(200), kSpread)));
+  gang.needed = 6;
+  planner.Put(gang);
+  planner.Plan(0);
+
+  std::map<std::string, int> packed, spread;
+  for (const Place& place : ledger.PlacesOf("team/g")) ++(place.shape->placement == kPack ? packed : spread)[place.gpu];
+  EXPECT_EQ(packed.size(), 1U);
+  EXPECT_EQ(spread.size(), 3U);
+  EXPECT_FALSE(spread.contains(packed.begin()->first));
+}
+
+TEST(SharedGpus, AGangThatSpreadsGoesToTheFreestNodes) {
+  for (const PoolPlacement wish : {kPack, kSpread}) {
+    ClusterLedger ledger;
+    GangPlanner planner(ledger, 60);
+    for (const char* name : {"a", "b"}) ledger.PutNode(SharedNode(name, 2));
+    planner.Put(Gang("team/g", 2, Shared(Wishing(PartPod(200), wish))));
+    planner.Plan(0);
+
+    std::set<std::string> nodes;
+    for (const Place& place : ledger.PlacesOf("team/g")) nodes.insert(place.node);
+    EXPECT_EQ(nodes.size(), wish == kSpread ? 2U : 1U);
+  }
+}
+
+TEST(SharedGpus, APlaceThatMovesIsSpreadOnItsNewNode) {
+  ClusterLedger ledger;
+  ledger.PutNode(SharedNode("a", 1));
+  ledger.PutNode(SharedNode("b", 2));
+  ledger.Bind("other", "b", OnGpu(PartPod(100).request, "GPU-b0"), "");
+  ledger.AddPlace("team/g", "a", Shared(Wishing(PartPod(700), kSpread)));
+  ledger.AddPlace("team/h", "b", Shared(PartPod(800)));
+  ledger.Bind("pod", "a", PartPod(800).request, "team/h");  // The scheduler swapped them.
+
+  ASSERT_EQ(ledger.PlacesOf("team/g").size(), 1U);
+  EXPECT_EQ(ledger.PlacesOf("team/g")[0].node, "b");
+  EXPECT_EQ(ledger.PlacesOf("team/g")[0].gpu, "GPU-b1");
 }
 
 // Random gangs of several kinds come and go; of each GPU no more than all is ever held, and room is what is counted GPU
@@ -242,7 +397,9 @@ TEST(SharedGpus, NoGpuIsEverOverfull) {
       gang.key = key;
       const int kinds = 1 + below(3);
       for (int kind = 0; kind < kinds; ++kind) {
-        const ShapePtr shape = Shared(PartPod(50 * (1 + below(20))));
+        PodShape wanted = PartPod(50 * (1 + below(20)));
+        if (const int wish = below(3); wish > 0) wanted.placement = wish == 1 ? kPack : kSpread;
+        const ShapePtr shape = Shared(std::move(wanted));
         for (int copies = 1 + below(3); copies > 0; --copies) gang.members.push_back(shape);
       }
       gang.needed = static_cast<int>(gang.members.size());

@@ -58,6 +58,8 @@ TEST(DevicesOf, PartOfAGpuCountsAsThatManyThousandths) {
   workers.pod_template["spec"]["containers"] = *kube::ParseJson(
       R"([{"name":"worker","resources":{"limits":{"alnair/vgpu-memory":"2","alnair/vgpu-compute":"50"}}}])");
   EXPECT_EQ(DevicesOf(workers).milli, 500);
+  EXPECT_EQ(DevicesOf(workers).part.Extended("alnair/vgpu-memory"), 2);
+  EXPECT_EQ(DevicesOf(workers).part.Extended("alnair/vgpu-compute"), 50);
 }
 
 }  // namespace

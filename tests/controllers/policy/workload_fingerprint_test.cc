@@ -257,6 +257,16 @@ TEST(PodFingerprint, IsAnotherForAllThatMayChangeTheSpeed) {
   }
 }
 
+TEST(WorkloadFingerprint, APartOfAGpuIsNoWholeOneAndEachSizeIsItsOwn) {
+  std::set<std::string> of_jobs = {Fingerprint(kSpec)}, of_pods = {PodFingerprint(kPod)};
+  for (const char* milli : {"300", "600"}) {
+    const std::string part = std::string(R"("ai.centauruscloud.io/gpu-milli": ")") + milli + "\"";
+    EXPECT_TRUE(of_jobs.insert(Fingerprint(Replaced(kSpec, R"("cpu": "4")", R"("cpu": "4", )" + part))).second)
+        << milli;
+    EXPECT_TRUE(of_pods.insert(PodFingerprint(Replaced(kPod, R"("nvidia.com/gpu": "1")", part))).second) << milli;
+  }
+}
+
 TEST(PodFingerprint, ATemplateThatIsNoneHasOne) {
   EXPECT_THAT(IdentityOfPod(*kube::ParseJson("5"), In("a"), kOwn).fingerprint, testing::MatchesRegex("[0-9a-f]{32}"));
 }

@@ -195,6 +195,19 @@ TEST(PodsOf, EachNeedsANodeOfItsOwn) {
   EXPECT_FALSE(Fits({"", 16, 0, 0, 4}, PodsOfTemplate(), nodes)) << "4 do not fit on the small one";
 }
 
+TEST(PodsOf, APodForEachPartOfAGpuAndTheyMayShareANode) {
+  Workload parts = PodsOfTemplate();
+  parts.part.AddExtended("ai.centauruscloud.io/gpu-milli", 300);
+  const std::map<std::string, TypeNodes> nodes = {{"", Nodes({3, 3})}};
+  EXPECT_EQ(PodsOf({"", 1, 0, 0}, parts, nodes), 1);
+  EXPECT_EQ(PodsOf({"", 6, 0, 0}, parts, nodes), 6);
+  EXPECT_EQ(PodsOf({"", 4, 0, 0, 2}, parts, nodes), 4) << "two on each of two nodes";
+  EXPECT_TRUE(Fits({"", 6, 0, 0}, parts, nodes));
+  EXPECT_FALSE(Fits({"", 7, 0, 0}, parts, nodes));
+  EXPECT_TRUE(Fits({"", 6, 0, 0, 2}, parts, nodes));
+  EXPECT_FALSE(Fits({"", 3, 0, 0, 3}, parts, nodes)) << "there are two nodes";
+}
+
 TEST(SpreadTrials, KeepTheirWorkersApart) {
   api::ElasticHorovodJobSpec workload;
   workload.workers.gpus_per_worker = 2;

@@ -67,6 +67,24 @@ TEST(MakePodTrial, ATemplateWithoutGpusGivesThemToItsFirstContainer) {
   EXPECT_EQ(containers[1].Find("resources"), nullptr);
 }
 
+TEST(MakePodTrial, APartOfAGpuStaysWhatItIs) {
+  const Json parts = *kube::ParseJson(R"({"spec":{"containers":[{"name":"side"},
+      {"name":"train","resources":{"limits":{"alnair/vgpu-memory":2,"alnair/vgpu-compute":50}}}]}})");
+  const TrialStart start{"t", {"", 2, 0, 16}, 300, 0, 2};
+  api::TrialJob job = testing::TestTrialJob();
+  job.spec.space.batch_size_env = "BATCH";
+  const Json made = MakePodTrial(job, parts, start, true);
+  EXPECT_EQ(*Training(made).At({"resources"}),
+            *kube::ParseJson(R"({"limits":{"alnair/vgpu-memory":2,"alnair/vgpu-compute":50}})"));
+  const auto has = [&](const char* name, const char* value) {
+    const Json::Array& env = *Training(made).Find("env")->AsArray();
+    return std::ranges::count(env, Json::MakeObject({{"name", name}, {"value", value}})) == 1;
+  };
+  EXPECT_TRUE(has("BATCH", "16")) << "in the container that trains";
+  EXPECT_TRUE(has("WORLD_SIZE", "2"));
+  EXPECT_TRUE(has("NPROC_PER_NODE", "1"));
+}
+
 TEST(MakePodTrial, GivesTheBatchSizeAsVariableAndBehindTheArgumentsOrTheCommand) {
   api::TrialJob job = testing::TestTrialJob();
   job.spec.space.batch_size_env = "BATCH";

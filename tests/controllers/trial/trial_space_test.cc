@@ -104,6 +104,56 @@ TEST(ConfigsOf, CountsThatAreNoWholeWorkersAreLeftOut) {
   EXPECT_THAT(ConfigsOf({}, JobOf(0)).error().message(), HasSubstr("gpusPerWorker is 0"));
 }
 
+TEST(ConfigsOf, APodWithPartOfAGpuThatTrainsForItselfHasOne) {
+  Workload workload;
+  workload.is_pod = true;
+  workload.is_on_one_node = true;
+  workload.part.AddExtended("ai.centauruscloud.io/gpu-milli", 300);
+  api::TrialSpace space;
+  EXPECT_THAT(Gpus(*ConfigsOf(space, workload)), ElementsAre(1));
+  space.gpu_counts = {1, 2};
+  EXPECT_THAT(Gpus(*ConfigsOf(space, workload)), ElementsAre(1));
+  space.gpu_counts = {2, 4};
+  ASSERT_FALSE(ConfigsOf(space, workload));
+  EXPECT_THAT(ConfigsOf(space, workload).error().message(), HasSubstr("space.gpuCounts can only be 1"));
+  workload.is_on_one_node = false;
+  EXPECT_THAT(Gpus(*ConfigsOf(space, workload)), ElementsAre(2, 4)) << "a pod for each";
+}
+
+TEST(NodesByType, WherePartsAreAskedForAGpuIsAPartOfThatSize) {
+  const auto node_with = [](const std::string& resource, std::int64_t amount, const std::string& inventory) {
+    auto node = std::make_shared<kube::Node>();
+    node->status.allocatable = {{resource, kube::Quantity(amount)}};
+    if (!inventory.empty()) node->metadata.annotations = {{"sharing.ai.centauruscloud.io/inventory", inventory}};
+    return std::shared_ptr<const kube::Node>(std::move(node));
+  };
+  const std::string milli = "ai.centauruscloud.io/gpu-milli";
+  const std::vector<std::shared_ptr<const kube::Node>> nodes = {
+      node_with(milli, 2000, R"([{"uuid":"GPU-1","mode":"milli"},{"uuid":"GPU-2","mode":"milli"}])"),
+      node_with(milli, 1000, R"([{"uuid":"GPU-3","mode":"milli"}])"), node_with(kGpuResource, 8, ""),
+      node_with("cpu", 8, "")};
+  Workload workload;
+  workload.part.AddExtended(milli, 400);
+
+  const TypeNodes parts = NodesByType({}, workload, nodes).at(""), whole = NodesByType({}, JobOf(1), nodes).at("");
+
+  EXPECT_EQ(parts.most_gpus, 6) << "two on each GPU, whatever is left of the sum";
+  EXPECT_EQ(parts.gpus_per_node, 4);
+  EXPECT_THAT(parts.gpus, ElementsAre(4, 2));
+  EXPECT_EQ(whole.most_gpus, 8);
+  EXPECT_THAT(whole.gpus, ElementsAre(8));
+}
+
+TEST(JobWorkload, KnowsThePartThatItsWorkersHave) {
+  api::ElasticHorovodJobSpec spec;
+  spec.workers.gpus_per_worker = 4;
+  spec.workers.pod_template["spec"]["containers"] =
+      *kube::ParseJson(R"([{"name":"worker","resources":{"limits":{"ai.centauruscloud.io/gpu-milli":300}}}])");
+  EXPECT_EQ(JobWorkload(spec).gpus_per_worker, 1);
+  EXPECT_EQ(JobWorkload(spec).part.Extended("ai.centauruscloud.io/gpu-milli"), 300);
+  EXPECT_EQ(JobOf(4).part, Resources());
+}
+
 TEST(NodesOf, AreThoseOfTheProductUnlessTheSpaceSaysWhich) {
   api::TrialSpace space;
   space.gpu_types = {{"A100", {}}, {"big", {{"pool", "b"}}}};

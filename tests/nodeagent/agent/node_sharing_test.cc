@@ -91,6 +91,20 @@ TEST_F(NodeSharingTest, AnUnknownLabelIsToldOnceAndNothingIsOffered) {
   EXPECT_THAT(Inventory(), IsEmpty());
 }
 
+TEST_F(NodeSharingTest, AnUnknownPlacementIsToldOnceAndPartsAreOffered) {
+  SetMode("milli");
+  Json node = *server_.Get("nodes", {"", "node-1"});
+  node["metadata"]["labels"][api::kPartPlacementKey] = "sideways";
+  kit::Must(server_.Update("nodes", std::move(node)));
+  ::testing::internal::CaptureStderr();
+  for (int i = 0; i < 3; ++i) sharing_.LookOnce();
+  const std::string told = ::testing::internal::GetCapturedStderr();
+
+  EXPECT_THAT(told, HasSubstr(R"(is \"sideways\": expected pack or spread)"));
+  EXPECT_EQ(told.find("sideways"), told.rfind("sideways"));
+  EXPECT_THAT(Inventory(), HasSubstr("GPU-1"));
+}
+
 TEST_F(NodeSharingTest, ANodeThatCannotBeReadGoesOnAsBefore) {
   SetMode("milli");
   sharing_.LookOnce();

@@ -153,6 +153,38 @@ start_agent
 check "the one with the error, once the agent begins anew and the driver is quiet" within 20 offers 312 800
 check "they end" remove --all
 
+# --- packed or spread: one after the other, as the kubelet does not say for which of equal ones it asks
+placed() { # placed NAME [pack | spread]: it runs, and its annotation names its GPU.
+  part "$1" "$(alnair 4 10)" '' "${2:+\"sharing.ai.centauruscloud.io/placement\": \"$2\"}" | kube create -f - >/dev/null
+  runs "$1" && within 15 prints '^GPU-' gpu_of "$1"
+}
+gpus_of() { for one in "$@"; do gpu_of "$one"; done | sort -u | wc -l; }   # How many these pods lie on.
+# lands NAME [pack | spread] COUNT POD...: so that it and these pods lie on COUNT GPUs. Not at the first try where the kubelet
+# has heard of it before the agent has, which then knows no wish.
+lands() {
+  local try
+  for try in 1 2 3; do
+    placed "$1" "$2" || return 1
+    [[ $(gpus_of "$1" "${@:4}") != "$3" ]] || return 0
+    remove "$1"
+  done
+  return 1
+}
+check "a pod" placed pack-1 pack
+check "one that packs lies on its GPU" lands pack-2 pack 1 pack-1
+check "so does one that says nothing" lands says-nothing '' 1 pack-1
+check "one that spreads has a GPU of its own" lands spread-1 spread 2 pack-1
+check "so has another" lands spread-2 spread 3 pack-1 spread-1
+check "one more that packs takes the fullest" lands pack-3 pack 1 pack-1
+stop_agent
+kube label node real-0 sharing.ai.centauruscloud.io/placement=spread >/dev/null
+start_agent
+check "on a node that spreads, a pod that says nothing has a GPU of its own" lands node-1 '' 4 pack-1 spread-1 spread-2
+check "so has another" lands node-2 '' 5 pack-1 spread-1 spread-2 node-1
+check "unless it packs" lands own pack 1 pack-1
+kube label node real-0 sharing.ai.centauruscloud.io/placement- >/dev/null
+check "they end" remove --all
+
 # --- bad input
 {
   part lonely '"alnair/vgpu-compute": 30'

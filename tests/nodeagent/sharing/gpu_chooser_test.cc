@@ -45,6 +45,33 @@ TEST(FirstCall, PacksOntoTheFullestGpuThatHasRoom) {
   EXPECT_EQ(Chosen(view), "B");
 }
 
+TEST(FirstCall, SpreadsToTheEmptiestGpuThatHasRoom) {
+  ChooserView view = Call(kMemory, 10, {Room("A", 80, 90), Room("B", 80, 100), Room("C", 9, 100)});
+  view.asks = {{Ask("p", 10, 50)}};
+  view.asks->front().placement = PartPlacement::kSpread;
+  EXPECT_EQ(Chosen(view), "B");
+  view.gpus[1].free[kCompute] = 49;
+  EXPECT_EQ(Chosen(view), "A") << "the other part would not fit there";
+  view.asks->front().planned_gpu = "C";
+  EXPECT_EQ(Chosen(view), "A") << "the plan does not fit";
+  view.gpus[2].free[kMemory] = 10;
+  EXPECT_EQ(Chosen(view), "C") << "the plan is first";
+}
+
+TEST(FirstCall, TheNodeSaysHowForPodsThatSayNothing) {
+  ChooserView view = Call(kMemory, 10, {Room("A", 80, 100), Room("B", 20, 60)});
+  view.asks = {{Ask("p", 10, 50)}};
+  view.placement = PartPlacement::kSpread;
+  EXPECT_EQ(Chosen(view), "A");
+  view.asks->front().placement = PartPlacement::kPack;
+  EXPECT_EQ(Chosen(view), "B");
+  view.asks->push_back(Ask("later", 10, 50));
+  view.asks->back().placement = PartPlacement::kSpread;
+  EXPECT_EQ(Chosen(view), "B") << "the first is the one, as far as is known";
+  view.asks->front().has_started = true;
+  EXPECT_EQ(Chosen(view), "A");
+}
+
 TEST(FirstCall, LeavesRoomForTheLargestCounterpartOfThoseWhoMayBeAsking) {
   ChooserView view = Call(kMemory, 10, {Room("A", 80, 100), Room("B", 20, 60)});
   view.asks = {{Ask("small", 10, 50), Ask("large", 10, 90), Ask("other", 11, 100)}};

@@ -132,6 +132,19 @@ TEST_F(PartPluginsTest, ThousandthsBringMemoryInProportion) {
                                               Pair("NVIDIA_VISIBLE_DEVICES", "GPU-0")));
 }
 
+TEST_F(PartPluginsTest, PodsThatSayNothingArePackedOrSpreadAsTheNodeSays) {
+  Begin(SharingMode::kMilli);
+  pending_.asks = {AskFor("p", 0, 0)};
+  pending_.asks->front().amounts[PartResource::kMilli] = 300;
+  const auto free = Ids("GPU-0", 900) + Ids("GPU-1", 1000);
+  const auto gpu = [](const std::vector<std::string>& ids) { return ids.empty() ? "" : ids.front().substr(0, 5); };
+  EXPECT_EQ(gpu(Take(Memory(), free, 300)), "GPU-0");
+  parts_->SetPlacement(PartPlacement::kSpread);
+  EXPECT_EQ(gpu(Take(Memory(), free, 300)), "GPU-1");
+  parts_->SetPlacement(PartPlacement::kPack);
+  EXPECT_EQ(gpu(Take(Memory(), free, 300)), "GPU-0");
+}
+
 TEST_F(PartPluginsTest, RefuseWhatCannotBeGivenAndSayWhatToDo) {
   Begin();
   EXPECT_THAT(WhyNot(Memory().Allocate({})), HasSubstr("0 alnair/vgpu-memory: ask for at least 1"));

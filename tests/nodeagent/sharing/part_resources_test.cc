@@ -36,6 +36,22 @@ TEST(SharingMode, AnUnknownOneIsAnErrorThatSaysWhatIsExpected) {
   }
 }
 
+TEST(PartPlacement, OfTheNodeStandsInItsLabel) {
+  kube::ObjectMeta node = NodeWith("milli");
+  EXPECT_EQ(*PlacementOf(node), PartPlacement::kPack);
+  node.labels["sharing.ai.centauruscloud.io/placement"] = "spread";
+  EXPECT_EQ(*PlacementOf(node), PartPlacement::kSpread);
+  node.labels["sharing.ai.centauruscloud.io/placement"] = "pack";
+  EXPECT_EQ(*PlacementOf(node), PartPlacement::kPack);
+  for (const char* text : {"", "Spread", "alnair-high-performance"}) {
+    node.labels["sharing.ai.centauruscloud.io/placement"] = text;
+    ASSERT_FALSE(PlacementOf(node).ok()) << text;
+    EXPECT_THAT(PlacementOf(node).error().message(),
+                HasSubstr("node-1: label sharing.ai.centauruscloud.io/placement is \"" + std::string(text) +
+                          "\": expected pack or spread"));
+  }
+}
+
 TEST(SharingMode, OffersItsResourcesAndNoOthers) {
   EXPECT_THAT(ResourcesOf(SharingMode::kNone), IsEmpty());
   EXPECT_THAT(ResourcesOf(SharingMode::kMilli), ElementsAre(PartResource::kMilli));

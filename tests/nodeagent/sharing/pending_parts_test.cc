@@ -97,6 +97,21 @@ TEST_F(PendingPartsTest, AreContainersOfThisNodeThatAskForParts) {
   EXPECT_TRUE(asks[1].has_started);
 }
 
+TEST_F(PendingPartsTest, APodSaysHowItsGpuIsChosenByAnnotationOrByOneOfAlnairsSchedulers) {
+  const std::string main = R"("containers":[)" + Container("main", "2") + "]}";
+  AddPod("a", "node-1", R"({"schedulerName":"alnair-cost-saving",)" + main);
+  AddPod("b", "node-1", R"({"schedulerName":"alnair-high-performance",)" + main);
+  AddPod("c", "node-1", "{" + main);
+  AddPod("d", "node-1", "{" + main, R"({"sharing.ai.centauruscloud.io/placement":"spread"})");
+  AddPod("e", "node-1", R"({"schedulerName":"alnair-high-performance",)" + main,
+         R"({"sharing.ai.centauruscloud.io/placement":"pack"})");
+
+  std::vector<std::optional<PartPlacement>> placements;
+  for (const PartAsk& ask : Asks()) placements.push_back(ask.placement);
+  constexpr PartPlacement kPack = PartPlacement::kPack, kSpread = PartPlacement::kSpread;
+  EXPECT_THAT(placements, ::testing::ElementsAre(kPack, kSpread, std::nullopt, kSpread, kPack));
+}
+
 TEST_F(PendingPartsTest, APodThatTheKubeletHasHeardOfFirstIsAwaited) {
   EXPECT_THAT(Asks(), IsEmpty());
   AddPod("late", "node-1", R"({"containers":[)" + Container("main", "2") + "]}");
