@@ -24,6 +24,7 @@ std::span<const kube::FieldInfo> PartLimits::Fields() {
       kube::Field<&T::gpu_milli>(kGpuMilliResource),
       kube::Field<&T::vgpu_memory>(kVgpuMemoryResource),
       kube::Field<&T::vgpu_compute>(kVgpuComputeResource),
+      kube::Field<&T::gpu_mem>(kGpuMemResource),
   };
   return kFields;
 }

@@ -21,10 +21,11 @@ namespace grus {
 
 inline constexpr char kGpuMilliResource[] = "ai.centauruscloud.io/gpu-milli";
 inline constexpr char kVgpuMemoryResource[] = "alnair/vgpu-memory", kVgpuComputeResource[] = "alnair/vgpu-compute";
+inline constexpr char kGpuMemResource[] = "aliyun.com/gpu-mem";
 
 // Limits of a container, as much of them as has to do with parts of GPUs.
 struct PartLimits {
-  std::optional<kube::Quantity> gpu_milli, vgpu_memory, vgpu_compute;
+  std::optional<kube::Quantity> gpu_milli, vgpu_memory, vgpu_compute, gpu_mem;
   static std::span<const kube::FieldInfo> Fields();
   friend bool operator==(const PartLimits&, const PartLimits&) = default;
 };

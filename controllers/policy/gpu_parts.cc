@@ -9,7 +9,7 @@
 namespace grus {
 namespace {
 
-constexpr std::string_view kParts[] = {kGpuMilliResource, kVgpuComputeResource, kVgpuMemoryResource};
+constexpr std::string_view kParts[] = {kGpuMilliResource, kVgpuComputeResource, kVgpuMemoryResource, kGpuMemResource};
 constexpr char kSeparator = '#';
 constexpr std::int64_t kMostParts = std::int64_t{1} << 40;  // Users may ask for any number.
 constexpr std::size_t kMostGpus = 64;                       // Of a node; more are not read.
@@ -154,6 +154,7 @@ void AddGpus(const kube::Node& node, Resources& allocatable) {
       if (allocatable.Extended(part) > 0 && allocatable.Extended(name) == 0) allocatable.AddExtended(name, amount);
     };
     if (mode == "milli") offer(kGpuMilliResource, 1000);
+    if (mode == "gpushare") offer(kGpuMemResource, NumberIn(gpu, "memoryMiB") / 1024);
     if (mode != "alnair") continue;
     offer(kVgpuMemoryResource, NumberIn(gpu, "memoryMiB") / 1024);
     offer(kVgpuComputeResource, 100);

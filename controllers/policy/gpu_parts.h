@@ -19,6 +19,7 @@ namespace grus {
 inline constexpr char kGpuMilliResource[] = "ai.centauruscloud.io/gpu-milli";  // Thousandths of a GPU.
 inline constexpr char kVgpuMemoryResource[] = "alnair/vgpu-memory";            // GiB.
 inline constexpr char kVgpuComputeResource[] = "alnair/vgpu-compute";          // Percent of a GPU.
+inline constexpr char kGpuMemResource[] = "aliyun.com/gpu-mem";                // GiB, as gpushare has it.
 
 // Of a node: its shared GPUs, as grus-node-agent writes them. Of a pod: the GPU that it is to have, by the planner, and
 // those that its containers have, by the agent.
@@ -26,7 +27,7 @@ inline constexpr char kGpuInventoryAnnotation[] = "sharing.ai.centauruscloud.io/
 inline constexpr char kPlannedGpuAnnotation[] = "sharing.ai.centauruscloud.io/planned-gpu";
 inline constexpr char kHeldGpusAnnotation[] = "sharing.ai.centauruscloud.io/gpus";
 
-bool IsGpuPart(std::string_view resource);   // One of the three.
+bool IsGpuPart(std::string_view resource);   // One of the four.
 bool IsOnOneGpu(std::string_view resource);  // Names a GPU, too.
 bool AsksForGpuParts(const Resources& request);
 

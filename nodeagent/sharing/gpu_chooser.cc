@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -11,6 +13,8 @@ namespace {
 
 using kube::Error;
 using kube::ErrorCode;
+
+constexpr std::int64_t kMostAsked = std::int64_t{1} << 32;  // Users may ask for any number.
 
 bool IsOf(const PartAsk& ask, const HeldParts& held) { return ask.pod == held.pod && ask.container == held.container; }
 
@@ -35,7 +39,59 @@ std::vector<const PartAsk*> Candidates(const ChooserView& view) {
     if (view.held && std::ranges::any_of(*view.held, is_held)) continue;
     candidates.push_back(&ask);
   }
+  const auto is_listed = [&](const PartAsk* ask) { return view.listed.contains(ask->pod); };
+  if (std::ranges::any_of(candidates, is_listed)) std::erase_if(candidates, std::not_fn(is_listed));
   return candidates;
+}
+
+// The pod of all candidates; null: they are none or of several.
+const kube::ObjectKey* PodOf(const std::vector<const PartAsk*>& candidates) {
+  if (candidates.empty()) return nullptr;
+  const kube::ObjectKey& pod = candidates.front()->pod;
+  return std::ranges::all_of(candidates, [&](const PartAsk* ask) { return ask->pod == pod; }) ? &pod : nullptr;
+}
+
+// Of this resource, what containers ask for that do not have it yet.
+template <typename Predicate>
+std::int64_t SumOfAsks(const ChooserView& view, const Predicate& is_meant) {
+  std::int64_t sum = 0;
+  for (const PartAsk& ask : view.asks ? *view.asks : std::vector<PartAsk>()) {
+    const auto has_it = [&](const HeldParts& held) { return IsOf(ask, held) && held.ids.contains(view.resource); };
+    if (ask.is_init || ask.has_started || !is_meant(ask)) continue;
+    if (view.held && std::ranges::any_of(*view.held, has_it)) continue;
+    sum += std::min(ask.amounts[view.resource], kMostAsked);
+  }
+  return sum;
+}
+
+// Of `fitting`, those that are good for others and for the rest of the pod; as far as any is.
+std::vector<const GpuRoom*> BestOf(const ChooserView& view, const std::vector<const PartAsk*>& candidates,
+                                   std::vector<const GpuRoom*> fitting) {
+  const kube::ObjectKey* const pod = PodOf(candidates);
+  std::map<std::string, std::int64_t> planned;  // For others.
+  for (const GpuRoom* gpu : fitting) {
+    planned[gpu->uuid] = SumOfAsks(view, [&](const PartAsk& ask) {
+      const bool is_of_others = pod == nullptr || ask.pod != *pod;
+      return is_of_others && ask.planned_gpu == gpu->uuid && ask.amounts[view.resource] <= gpu->free[view.resource];
+    });
+  }
+  const auto narrow = [&](const auto& is_good) {
+    std::vector<const GpuRoom*> good;
+    std::ranges::copy_if(fitting, std::back_inserter(good), is_good);
+    if (!good.empty()) fitting = std::move(good);
+  };
+  const auto has_room = [&](std::int64_t amount) {
+    return [&, amount](const GpuRoom* gpu) { return gpu->free[view.resource] - planned[gpu->uuid] >= amount; };
+  };
+  narrow(has_room(view.amount));
+  if (pod == nullptr) return fitting;
+  narrow([&](const GpuRoom* gpu) {
+    return view.held && std::ranges::any_of(*view.held, [&](const HeldParts& held) {
+             return held.pod == *pod && std::ranges::count(held.gpus(), gpu->uuid) > 0;
+           });
+  });
+  narrow(has_room(SumOfAsks(view, [&](const PartAsk& ask) { return ask.pod == *pod; })));
+  return fitting;
 }
 
 // A container that nobody has seen with the last ids may be the one that asks now.
@@ -128,7 +184,8 @@ kube::Result<GpuChoice> ChooseForFirst(const ChooserView& view, const std::optio
       return GpuChoice{partner->gpu, partner};
     }
     if (const GpuRoom* planned = PlannedOf(candidates, fitting)) return GpuChoice{planned->uuid};
-    return GpuChoice{(*std::ranges::min_element(fitting, {}, [](const GpuRoom* gpu) { return Left(*gpu); }))->uuid};
+    const std::vector<const GpuRoom*> best = BestOf(view, candidates, std::move(fitting));
+    return GpuChoice{(*std::ranges::min_element(best, {}, [](const GpuRoom* gpu) { return Left(*gpu); }))->uuid};
   }
   // It is not known what else the container will ask for, or no GPU has room for that: where there is most.
   return GpuChoice{(*std::ranges::max_element(able, {}, [&](const GpuRoom* gpu) { return gpu->free[*other]; }))->uuid};
@@ -165,6 +222,16 @@ std::optional<kube::ObjectKey> PodToAwait(const ChooserView& view) {
   return std::nullopt;
 }
 
+std::int64_t PodAmount(const ChooserView& view) {
+  const std::vector<const PartAsk*> candidates = Candidates(view);
+  const kube::ObjectKey* const pod = PodOf(candidates);
+  std::int64_t sum = 0;
+  for (const PartAsk& ask : pod != nullptr ? *view.asks : std::vector<PartAsk>()) {
+    if (ask.pod == *pod && !ask.is_init) sum += std::min(ask.amounts[view.resource], kMostAsked);
+  }
+  return sum;
+}
+
 kube::Result<GpuChoice> ChooseGpu(const ChooserView& view) {
   const std::optional<Partner> partner = FindPartner(view);
   if (partner && (partner->is_sure || partner->is_likely)) {
@@ -172,7 +239,9 @@ kube::Result<GpuChoice> ChooseGpu(const ChooserView& view) {
     if (gpu != view.gpus.end() && gpu->free[view.resource] >= view.amount) return GpuChoice{gpu->uuid, partner};
     if (partner->is_sure) return NoRoomBeside(view, *partner);
   }
-  return ChooseForFirst(view, partner);
+  kube::Result<GpuChoice> choice = ChooseForFirst(view, partner);
+  if (choice) choice->pod_amount = PodAmount(view);
+  return choice;
 }
 
 kube::Error TooMuchFor(PartResource resource, std::int64_t amount, std::int64_t most) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "clientlib/model/json.h"
+#include "nodeagent/sharing/gpushare.h"
 
 namespace grus {
 namespace {
@@ -64,6 +65,7 @@ AnnotationTexts PodPartAnnotations(std::span<const HeldParts> parts, std::span<c
   texts[kAlnairIdAnnotation] = Joined(names);
   texts[kPodGpusAnnotation] = kube::ToText(containers);
   texts[kEnforcementAnnotation] = "None";
+  texts.merge(GpushareAnnotations(parts, gpus));
   return texts;
 }
 

@@ -5,6 +5,8 @@
 #include <set>
 #include <utility>
 
+#include "nodeagent/sharing/gpushare.h"
+
 namespace grus {
 namespace {
 
@@ -105,6 +107,9 @@ PartPlugins::PartPlugins(DeviceHolders& holders, const PendingParts& pending, Pa
   for (const PartResource resource : ResourcesOf(options_.mode)) {
     plugins_.push_back(std::make_unique<Plugin>(*this, resource));
   }
+  if (options_.mode == SharingMode::kGpushare) {
+    plugins_.push_back(std::make_unique<GpuCountPlugin>(holders_, [this] { return gpus(); }));
+  }
 }
 
 PartPlugins::~PartPlugins() = default;
@@ -138,7 +143,7 @@ std::vector<PluginDevice> PartPlugins::Devices(PartResource resource) const {
   return devices;
 }
 
-std::optional<std::vector<HeldParts>> PartPlugins::Held() {
+std::optional<std::vector<HeldParts>> PartPlugins::Held(std::set<kube::ObjectKey>* listed_pods) {
   const kube::Result<std::vector<HeldDevices>> listed = holders_.List();
   const std::scoped_lock lock(mutex_);
   if (!listed) {
@@ -149,6 +154,9 @@ std::optional<std::vector<HeldParts>> PartPlugins::Held() {
     return std::nullopt;
   }
   is_deaf_told_ = false;
+  for (const HeldDevices& one : *listed) {
+    if (listed_pods != nullptr) listed_pods->insert({one.ns, one.pod});
+  }
   std::vector<HeldParts> held = PartsOf(*listed, ResourcesOf(options_.mode));
   std::vector<std::string> uuids;
   for (const SharedGpu& gpu : gpus_) uuids.push_back(gpu.uuid);
@@ -164,7 +172,9 @@ std::string PartPlugins::HolderOtherwise(const std::string& gpu) const {
 }
 
 ChooserView PartPlugins::View(PartResource resource, std::int64_t amount) {
-  ChooserView view{.resource = resource, .amount = amount, .held = Held(), .asks = pending_.Asks()};
+  ChooserView view{.resource = resource, .amount = amount};
+  view.held = Held(&view.listed);
+  view.asks = pending_.Asks();
   {
     const std::scoped_lock lock(mutex_);
     if (last_) {
@@ -176,6 +186,7 @@ ChooserView PartPlugins::View(PartResource resource, std::int64_t amount) {
     pending_.Await(*pod);
     view.asks = pending_.Asks();
   }
+  if (options_.mode == SharingMode::kGpushare && view.asks) FollowAssumptions(gpus(), *view.asks);
   return view;
 }
 
@@ -271,7 +282,11 @@ kube::Result<ContainerSetup> PartPlugins::Allocate(PartResource resource, const 
   if (!checked) return std::move(checked).error();
   // Without a Prefer() the devices are those of an ended init container, or the agent has been started in between.
   const bool is_preferred = preferred && preferred->resource == resource && preferred->amount == amount;
-  const std::optional<Partner> partner = is_preferred ? preferred->choice.partner : FindPartner(View(resource, amount));
+  if (!is_preferred) {
+    const ChooserView view = View(resource, amount);
+    preferred = {resource, amount, {checked->front().gpu, FindPartner(view), PodAmount(view)}};
+  }
+  const std::optional<Partner>& partner = preferred->choice.partner;
   const std::string& gpu = checked->front().gpu;
   const std::scoped_lock lock(mutex_);
   if (partner && partner->is_sure && partner->gpu != gpu) {
@@ -286,7 +301,7 @@ kube::Result<ContainerSetup> PartPlugins::Allocate(PartResource resource, const 
   }
   NoteAnswered({resource, *checked, clock_.Now(), CounterpartOf(resource) && !partner});
   const SharedGpu* const found = Find(gpus_, gpu);
-  return found == nullptr ? ContainerSetup() : SetupFor(resource, amount, *found);
+  return found == nullptr ? ContainerSetup() : SetupFor(resource, amount, preferred->choice.pod_amount, *found);
 }
 
 void PartPlugins::NoteAnswered(Answered answered) {
@@ -302,7 +317,8 @@ void PartPlugins::NoteAnswered(Answered answered) {
   last_ = std::move(answered);
 }
 
-ContainerSetup PartPlugins::SetupFor(PartResource resource, std::int64_t amount, const SharedGpu& gpu) {
+ContainerSetup PartPlugins::SetupFor(PartResource resource, std::int64_t amount, std::int64_t pod_amount,
+                                     const SharedGpu& gpu) const {
   PartAmounts amounts;
   amounts[resource] = amount;
   const std::string memory = std::to_string(MemoryMiBOf(amounts, gpu)), text = std::to_string(amount);
@@ -315,6 +331,11 @@ ContainerSetup PartPlugins::SetupFor(PartResource resource, std::int64_t amount,
       return {.environment = {
                   {"NVIDIA_VISIBLE_DEVICES", gpu.uuid}, {"ALNAIR_VGPU_MEMORY", text}, {"GRUS_GPU_MEMORY_MIB", memory}}};
     case PartResource::kCompute: return {.environment = {{"ALNAIR_VGPU_COMPUTE", text}}};
+    case PartResource::kGpuMem: {
+      ContainerSetup setup{.environment = GpushareEnvironment(amount, pod_amount, gpu.uuid, gpus_)};
+      setup.environment.insert({{"NVIDIA_VISIBLE_DEVICES", gpu.uuid}, {"GRUS_GPU_MEMORY_MIB", memory}});
+      return setup;
+    }
   }
   return {};
 }

@@ -16,6 +16,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -69,8 +70,11 @@ class PartPlugins {
   // What is known now, without the GPUs.
   ChooserView View(PartResource resource, std::int64_t amount);
   std::vector<GpuRoom> Rooms(PartResource resource, const std::vector<PartId>& available) const;
-  static ContainerSetup SetupFor(PartResource resource, std::int64_t amount, const SharedGpu& gpu);
-  std::optional<std::vector<HeldParts>> Held();
+  // REQUIRES: mutex_ is held. `pod_amount`: see GpuChoice.
+  ContainerSetup SetupFor(PartResource resource, std::int64_t amount, std::int64_t pod_amount,
+                          const SharedGpu& gpu) const;
+  // Also who is listed at all, if asked for.
+  std::optional<std::vector<HeldParts>> Held(std::set<kube::ObjectKey>* listed = nullptr);
   std::string HolderOtherwise(const std::string& gpu) const;  // See HeldOtherwise(); empty: nobody.
   void NoteAnswered(Answered answered);                       // REQUIRES: mutex_ is held.
 
@@ -79,7 +83,7 @@ class PartPlugins {
   const PartPluginsOptions options_;
   const kube::Clock& clock_;
   const kube::Log& log_;
-  std::vector<std::unique_ptr<Plugin>> plugins_;
+  std::vector<std::unique_ptr<DevicePlugin>> plugins_;
 
   // What Prefer() chose, for the call of Allocate() that follows.
   struct Preferred {

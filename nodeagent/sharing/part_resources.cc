@@ -10,13 +10,15 @@ std::string_view NameOf(PartResource resource) {
     case PartResource::kMilli: return kGpuMilliResource;
     case PartResource::kMemory: return kVgpuMemoryResource;
     case PartResource::kCompute: return kVgpuComputeResource;
+    case PartResource::kGpuMem: return kGpuMemResource;
   }
   return "";
 }
 
 std::optional<PartResource> CounterpartOf(PartResource resource) {
   switch (resource) {
-    case PartResource::kMilli: return std::nullopt;
+    case PartResource::kMilli:
+    case PartResource::kGpuMem: return std::nullopt;
     case PartResource::kMemory: return PartResource::kCompute;
     case PartResource::kCompute: return PartResource::kMemory;
   }
@@ -32,6 +34,7 @@ std::string_view NameOf(SharingMode mode) {
     case SharingMode::kNone: return "";
     case SharingMode::kMilli: return "milli";
     case SharingMode::kAlnair: return "alnair";
+    case SharingMode::kGpushare: return "gpushare";
   }
   return "";
 }
@@ -39,10 +42,12 @@ std::string_view NameOf(SharingMode mode) {
 std::span<const PartResource> ResourcesOf(SharingMode mode) {
   static constexpr std::array kMilli = {PartResource::kMilli};
   static constexpr std::array kAlnair = {PartResource::kMemory, PartResource::kCompute};
+  static constexpr std::array kGpushare = {PartResource::kGpuMem};
   switch (mode) {
     case SharingMode::kNone: return {};
     case SharingMode::kMilli: return kMilli;
     case SharingMode::kAlnair: return kAlnair;
+    case SharingMode::kGpushare: return kGpushare;
   }
   return {};
 }
@@ -50,12 +55,12 @@ std::span<const PartResource> ResourcesOf(SharingMode mode) {
 kube::Result<SharingMode> SharingModeOf(const kube::ObjectMeta& node) {
   if (!node.labels.contains(kSharingModeLabel)) return SharingMode::kNone;
   const std::string_view text = node.Label(kSharingModeLabel);
-  for (const SharingMode mode : {SharingMode::kMilli, SharingMode::kAlnair}) {
+  for (const SharingMode mode : {SharingMode::kMilli, SharingMode::kAlnair, SharingMode::kGpushare}) {
     if (text == NameOf(mode)) return mode;
   }
   return kube::Error(kube::ErrorCode::kInvalidArgument, "node " + node.name + ": label " + kSharingModeLabel +
                                                             " is \"" + std::string(text) +
-                                                            "\": expected milli or alnair, or no such label");
+                                                            "\": expected milli, alnair or gpushare, or no such label");
 }
 
 }  // namespace grus

@@ -27,6 +27,7 @@ bool HasStarted(const std::vector<NodeContainer>& statuses, std::string_view nam
 
 void AddAsks(const NodePod& pod, const std::vector<NodeContainerSpec>& containers,
              const std::vector<NodeContainer>& statuses, bool is_init, std::vector<PartAsk>& asks) {
+  const std::optional<GpushareAssumption> assumed = AssumptionOf(pod.metadata);
   for (const NodeContainerSpec& container : containers) {
     const PartAmounts amounts = AmountsOf(container.resources.limits);
     if (amounts.is_zero()) continue;
@@ -34,6 +35,7 @@ void AddAsks(const NodePod& pod, const std::vector<NodeContainerSpec>& container
                     .container = container.name.str(),
                     .amounts = amounts,
                     .planned_gpu = std::string(pod.metadata.Annotation(kPlannedGpuAnnotation)),
+                    .assumed = assumed,
                     .is_init = is_init,
                     .has_started = HasStarted(statuses, container.name)});
   }
@@ -46,6 +48,7 @@ PartAmounts AmountsOf(const PartLimits& limits) {
   amounts[PartResource::kMilli] = AmountOf(limits.gpu_milli);
   amounts[PartResource::kMemory] = AmountOf(limits.vgpu_memory);
   amounts[PartResource::kCompute] = AmountOf(limits.vgpu_compute);
+  amounts[PartResource::kGpuMem] = AmountOf(limits.gpu_mem);
   return amounts;
 }
 

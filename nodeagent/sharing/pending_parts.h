@@ -11,6 +11,7 @@
 #include "clientlib/base/clock.h"
 #include "clientlib/model/meta.h"
 #include "nodeagent/node_pods.h"
+#include "nodeagent/sharing/gpushare_assumption.h"
 #include "nodeagent/sharing/part_resources.h"
 
 namespace grus {
@@ -23,6 +24,7 @@ struct PartAsk {
   std::string container = {};
   PartAmounts amounts = {};  // More than any GPU has, for whatever cannot be given.
   std::string planned_gpu = {};
+  std::optional<GpushareAssumption> assumed = {};
   bool is_init = false;      // An init container: PodResources does not list it.
   bool has_started = false;  // The container has, once: it holds what it asked for.
   friend bool operator==(const PartAsk&, const PartAsk&) = default;

@@ -40,7 +40,7 @@ spec:
     - name: annotationsBefore
       expression: oldObject.metadata.?annotations.orValue({})
     - name: itsAnnotations
-      expression: '"^(sharing\\.ai\\.centauruscloud\\.io/(gpus|enforcement)|ai\\.centaurus\\.io/alnair-(gpu-)?id)$"'
+      expression: '"^(sharing\\.ai\\.centauruscloud\\.io/(gpus|enforcement)|ai\\.centaurus\\.io/alnair-(gpu-)?id|ALIYUN_COM_GPU_MEM_(IDX|POD|DEV|ASSIGNED))$"'
   validations:
     - expression: >-
         request.operation == "UPDATE" && request.?subResource.orValue("") == ""
