@@ -34,10 +34,16 @@ std::span<const kube::FieldInfo> PartRequirements::Fields() {
   return kFields;
 }
 
+std::span<const kube::FieldInfo> NodeVariable::Fields() {
+  static constexpr kube::FieldInfo kFields[] = {kube::Field<&NodeVariable::name>("name", {.required = true})};
+  return kFields;
+}
+
 std::span<const kube::FieldInfo> NodeContainerSpec::Fields() {
   using T = NodeContainerSpec;
   static constexpr kube::FieldInfo kFields[] = {
       kube::Field<&T::name>("name", {.required = true}),
+      kube::Field<&T::env>("env"),
       kube::Field<&T::resources>("resources"),
   };
   return kFields;

@@ -36,8 +36,15 @@ struct PartRequirements {
   friend bool operator==(const PartRequirements&, const PartRequirements&) = default;
 };
 
+struct NodeVariable {
+  kube::CompactString name;
+  static std::span<const kube::FieldInfo> Fields();
+  friend bool operator==(const NodeVariable&, const NodeVariable&) = default;
+};
+
 struct NodeContainerSpec {
   kube::CompactString name;
+  std::vector<NodeVariable> env = {};
   PartRequirements resources = {};
   static std::span<const kube::FieldInfo> Fields();
   friend bool operator==(const NodeContainerSpec&, const NodeContainerSpec&) = default;

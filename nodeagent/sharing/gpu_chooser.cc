@@ -8,6 +8,8 @@
 #include <set>
 #include <utility>
 
+#include "nodeagent/sharing/part_memory.h"
+
 namespace grus {
 namespace {
 
@@ -126,6 +128,32 @@ std::int64_t Most(const ChooserView& view) {
   return most;
 }
 
+// What a container with as many thousandths takes of the memory of this GPU, if its pod says `said_mib`.
+std::int64_t MemoryOn(const GpuRoom& gpu, const ChooserView& view, std::int64_t said_mib) {
+  if (view.resource != PartResource::kMilli) return 0;
+  return said_mib > 0 ? said_mib : gpu.total_mib * view.amount / std::max<std::int64_t>(gpu.total[view.resource], 1);
+}
+
+// `said_mib`: as little as anybody who may be asking says.
+Error NoMemory(const ChooserView& view, std::int64_t said_mib) {
+  if (said_mib == kSenselessMemory) {
+    return Error(ErrorCode::kInvalidArgument,
+                 std::string("annotation ") + kMemoryMiBAnnotation +
+                     " of the pod: expected MiB of memory for each of its containers that asks for " +
+                     std::string(NameOf(view.resource)) + ", as a whole number from 1 on, such as \"8192\"");
+  }
+  std::string list;
+  for (const GpuRoom& gpu : view.gpus) {
+    list.append(list.empty() ? "" : ", ").append(gpu.uuid + " has ").append(std::to_string(gpu.free_mib));
+    list.append(" of ").append(std::to_string(gpu.total_mib));
+  }
+  const std::string what = said_mib > 0 ? std::to_string(said_mib) + " MiB" : "in proportion";
+  return Error(ErrorCode::kInvalidArgument, "no GPU of this node has " + AmountText(view.amount, view.resource) +
+                                                " and memory (" + what + ") free: in MiB, " + list +
+                                                "; create the pod again once others have ended, or ask for less (" +
+                                                kMemoryMiBAnnotation + ")");
+}
+
 Error NoRoom(const ChooserView& view) {
   if (view.gpus.empty()) {
     return Error(
@@ -174,11 +202,16 @@ kube::Result<GpuChoice> ChooseForFirst(const ChooserView& view, const std::optio
 
   const std::vector<const PartAsk*> candidates = Candidates(view);
   std::set<std::int64_t, std::greater<>> counterparts;
-  for (const PartAsk* candidate : candidates) counterparts.insert(other ? candidate->amounts[*other] : 0);
+  // Beside the amount: of the counterpart, or MiB.
+  for (const PartAsk* candidate : candidates) {
+    counterparts.insert(other ? candidate->amounts[*other] : candidate->memory_mib);
+  }
   if (candidates.empty() && !other) counterparts.insert(0);
   for (const std::int64_t counterpart : counterparts) {
     std::vector<const GpuRoom*> fitting = able;
-    if (other) std::erase_if(fitting, [&](const GpuRoom* gpu) { return gpu->free[*other] < counterpart; });
+    std::erase_if(fitting, [&](const GpuRoom* gpu) {
+      return other ? gpu->free[*other] < counterpart : gpu->free_mib < MemoryOn(*gpu, view, counterpart);
+    });
     if (fitting.empty()) continue;
     if (partner && std::ranges::count(fitting, partner->gpu, &GpuRoom::uuid) > 0) {
       return GpuChoice{partner->gpu, partner};
@@ -187,6 +220,7 @@ kube::Result<GpuChoice> ChooseForFirst(const ChooserView& view, const std::optio
     const std::vector<const GpuRoom*> best = BestOf(view, candidates, std::move(fitting));
     return GpuChoice{(*std::ranges::min_element(best, {}, [](const GpuRoom* gpu) { return Left(*gpu); }))->uuid};
   }
+  if (!other) return NoMemory(view, *counterparts.rbegin());
   // It is not known what else the container will ask for, or no GPU has room for that: where there is most.
   return GpuChoice{(*std::ranges::max_element(able, {}, [&](const GpuRoom* gpu) { return gpu->free[*other]; }))->uuid};
 }
@@ -232,6 +266,13 @@ std::int64_t PodAmount(const ChooserView& view) {
   return sum;
 }
 
+std::int64_t SaidMemory(const ChooserView& view) {
+  const std::vector<const PartAsk*> candidates = Candidates(view);
+  if (PodOf(candidates) == nullptr) return 0;
+  const std::int64_t said = candidates.front()->memory_mib;
+  return said == kSenselessMemory ? 0 : said;
+}
+
 kube::Result<GpuChoice> ChooseGpu(const ChooserView& view) {
   const std::optional<Partner> partner = FindPartner(view);
   if (partner && (partner->is_sure || partner->is_likely)) {
@@ -240,7 +281,10 @@ kube::Result<GpuChoice> ChooseGpu(const ChooserView& view) {
     if (partner->is_sure) return NoRoomBeside(view, *partner);
   }
   kube::Result<GpuChoice> choice = ChooseForFirst(view, partner);
-  if (choice) choice->pod_amount = PodAmount(view);
+  if (choice) {
+    choice->pod_amount = PodAmount(view);
+    choice->memory_mib = SaidMemory(view);
+  }
   return choice;
 }
 

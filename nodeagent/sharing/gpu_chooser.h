@@ -26,6 +26,7 @@ namespace grus {
 struct GpuRoom {
   std::string uuid = {};
   PartAmounts total = {}, free = {};
+  std::int64_t total_mib = 0, free_mib = 0;  // Of memory, where thousandths are given.
 };
 
 // The last call that was not refused.
@@ -65,11 +66,15 @@ struct GpuChoice {
   std::string gpu = {};
   std::optional<Partner> partner = {};  // Whose second call it is.
   std::int64_t pod_amount = 0;          // See PodAmount().
+  std::int64_t memory_mib = 0;          // See SaidMemory().
 };
 
 // How much of this resource all containers of the pod ask for, without init containers, whose call this is; 0: it is
 // not known which pod that is.
 std::int64_t PodAmount(const ChooserView& view);
+
+// The memory that the pod says whose call this is; 0: it says nothing, or it is not known which pod that is.
+std::int64_t SaidMemory(const ChooserView& view);
 
 // Error (kInvalidArgument): no GPU has that much; names the amounts and what to do.
 kube::Result<GpuChoice> ChooseGpu(const ChooserView& view);

@@ -18,8 +18,11 @@ struct HeldParts {
   kube::ObjectKey pod = {};
   std::string container = {};
   std::map<PartResource, std::vector<PartId>> ids = {};  // Of the resources of which it holds any; sorted.
+  std::int64_t memory_mib = 0;                           // Said by its pod, of thousandths; 0: in proportion.
+  bool overrides_gpu = false;                            // Its pod sets NVIDIA_VISIBLE_DEVICES itself.
 
   PartAmounts amounts() const;
+  const std::string& first_gpu() const { return ids.begin()->second.front().gpu; }  // REQUIRES: it holds any.
   std::vector<std::string> gpus() const;  // UUIDs; all parts of a container should lie on one.
   friend bool operator==(const HeldParts&, const HeldParts&) = default;
 };

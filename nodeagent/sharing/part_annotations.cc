@@ -42,9 +42,12 @@ std::string IdText(std::span<const HeldParts> parts) {
 Json GpuOf(const HeldParts& part, std::span<const SharedGpu> gpus) {
   const std::string uuid = part.gpus().front();
   const auto gpu = std::ranges::find(gpus, uuid, &SharedGpu::uuid);
-  return Json::MakeObject({{"gpu", uuid},
-                           {"milli", MilliOf(part.amounts())},
-                           {"memoryMiB", MemoryMiBOf(part.amounts(), gpu == gpus.end() ? SharedGpu() : *gpu)}});
+  Json json = Json::MakeObject(
+      {{"gpu", uuid},
+       {"milli", MilliOf(part.amounts())},
+       {"memoryMiB", MemoryMiBOf(part.amounts(), gpu == gpus.end() ? SharedGpu() : *gpu, part.memory_mib)}});
+  if (part.overrides_gpu) json["overridden"] = true;
+  return json;
 }
 
 }  // namespace

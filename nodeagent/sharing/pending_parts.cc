@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "clientlib/base/wait.h"
+#include "nodeagent/sharing/part_memory.h"
 
 namespace grus {
 namespace {
@@ -36,6 +37,7 @@ void AddAsks(const NodePod& pod, const std::vector<NodeContainerSpec>& container
                     .amounts = amounts,
                     .planned_gpu = std::string(pod.metadata.Annotation(kPlannedGpuAnnotation)),
                     .assumed = assumed,
+                    .memory_mib = amounts[PartResource::kMilli] > 0 ? MemoryMiBSaidBy(pod.metadata) : 0,
                     .is_init = is_init,
                     .has_started = HasStarted(statuses, container.name)});
   }

@@ -25,8 +25,9 @@ struct PartAsk {
   PartAmounts amounts = {};  // More than any GPU has, for whatever cannot be given.
   std::string planned_gpu = {};
   std::optional<GpushareAssumption> assumed = {};
-  bool is_init = false;      // An init container: PodResources does not list it.
-  bool has_started = false;  // The container has, once: it holds what it asked for.
+  std::int64_t memory_mib = 0;  // Said by the pod, of thousandths; see MemoryMiBSaidBy().
+  bool is_init = false;         // An init container: PodResources does not list it.
+  bool has_started = false;     // The container has, once: it holds what it asked for.
   friend bool operator==(const PartAsk&, const PartAsk&) = default;
 };
 

@@ -23,9 +23,10 @@ std::int64_t MilliOf(const PartAmounts& amounts) {
   return amounts[PartResource::kMilli] + amounts[PartResource::kCompute] * kMilliOfGpu / kPercentOfGpu;
 }
 
-std::int64_t MemoryMiBOf(const PartAmounts& amounts, const SharedGpu& gpu) {
+std::int64_t MemoryMiBOf(const PartAmounts& amounts, const SharedGpu& gpu, std::int64_t said_mib) {
   const std::int64_t gib = amounts[PartResource::kMemory] + amounts[PartResource::kGpuMem];
-  return gpu.memory_mib * amounts[PartResource::kMilli] / kMilliOfGpu + gib * kMiBOfGiB;
+  const std::int64_t milli = amounts[PartResource::kMilli];
+  return (milli > 0 && said_mib > 0 ? said_mib : gpu.memory_mib * milli / kMilliOfGpu) + gib * kMiBOfGiB;
 }
 
 std::vector<SharedGpu> SharedGpus::Of(const NodeSample& look) {

@@ -163,6 +163,15 @@ check "refused: a user who says which GPU it has" prints 'only grus writes them'
 {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "liar", "annotations": {"sharing.ai.centauruscloud.io/planned-gpu": "GPU-a"}},
  "spec": {"containers": [{"name": "main", "image": "localhost/x:1"}]}}
 EOT
+with_memory() { # with_memory NAME MIB
+  kube create -f - <<EOT
+{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "$1", "annotations": {"sharing.ai.centauruscloud.io/memory-mib": "$2"}},
+ "spec": {"containers": [{"name": "main", "image": "localhost/x:1"}]}}
+EOT
+}
+check "a user may say how much memory the pod gets" with_memory large 8192
+check "refused: an amount that makes no sense" prints 'expected MiB of memory for each container' with_memory wrong 8Gi
+check "refused: to change it afterwards" prints 'only grus writes them' noted "$KUBECONFIG" large "$(annotations '"sharing.ai.centauruscloud.io/memory-mib": "1"')"
 need "what the agent wrote" noted "$own" here "$(annotations "$its_notes")"
 check "refused: a user who changes it" prints 'only grus writes them' noted "$KUBECONFIG" here "$(annotations '"sharing.ai.centauruscloud.io/gpus": "y"')"
 check "refused: a user who removes it" prints 'only grus writes them' noted "$KUBECONFIG" here "$(annotations '"sharing.ai.centauruscloud.io/gpus": null')"

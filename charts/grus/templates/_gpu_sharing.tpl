@@ -100,15 +100,25 @@ spec:
       expression: 'request.operation == "UPDATE" ? oldObject.metadata.?annotations.orValue({}) : {}'
     - name: after
       expression: object.metadata.?annotations.orValue({})
+    - name: memory
+      expression: '"sharing.ai.centauruscloud.io/memory-mib"'
   validations:
     - expression: >-
         variables.after.all(key, !key.startsWith("sharing.ai.centauruscloud.io/") ||
+        (key == variables.memory && request.operation == "CREATE") ||
         (key in variables.before && variables.before[key] == variables.after[key]))
         && variables.before.all(key, !key.startsWith("sharing.ai.centauruscloud.io/") || key in variables.after)
       reason: Forbidden
       message: >-
         the annotations sharing.ai.centauruscloud.io/... say which GPU a pod has; only grus writes them. Leave them out of
-        the pod or its template
+        the pod or its template, but for memory-mib, which does not change once the pod is there
+    - expression: >-
+        request.operation != "CREATE" || !(variables.memory in variables.after)
+        || variables.after[variables.memory].matches("^[1-9][0-9]{0,7}$")
+      reason: Invalid
+      messageExpression: >-
+        "annotation " + variables.memory + ": expected MiB of memory for each container that asks for
+        ai.centauruscloud.io/gpu-milli, as a whole number from 1 on, such as \"8192\""
 ---
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding

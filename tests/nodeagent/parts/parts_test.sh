@@ -174,7 +174,7 @@ check "annotations written by their user are replaced" within 15 prints "^GPU-.*
   kube get pod liar -o 'jsonpath={.metadata.annotations.ai\.centaurus\.io/alnair-gpu-id}'
 check "also ours" prints '"milli":50,"memoryMiB":2048' kube get pod liar -o 'jsonpath={.metadata.annotations.sharing\.ai\.centauruscloud\.io/gpus}'
 check "a pod's own NVIDIA_VISIBLE_DEVICES wins in its container" equals "parts all 2 5 2048" kube logs sees-all
-check "the annotation says what it was given" prints '"gpu":"GPU-.*"milli":50' \
+check "the annotation says what it was given, and that the pod sees more" within 15 prints '"gpu":"GPU-.*"milli":50.*"overridden":true' \
   kube get pod sees-all -o 'jsonpath={.metadata.annotations.sharing\.ai\.centauruscloud\.io/gpus}'
 check "they end" remove --all
 
@@ -250,7 +250,13 @@ check "who asks for the count alone is told why it does not start" within 20 \
   prints 'asks for aliyun.com/gpu-count, which only says how many GPUs a node has, without aliyun.com/gpu-mem' kube describe pod counts
 containers_of >"$work/containers"
 stop_agent KILL
+gpushare_offers() { is node/real-0 "$1" '.status.allocatable.aliyun\.com/gpu-mem'; }
+check "without the agent nothing more is offered" within 20 gpushare_offers 0
+shared waits 2 '' | kube create -f - >/dev/null
+check "a pod waits for it" within 10 says pod/waits 'Insufficient aliyun.com/gpu-mem' '.status.conditions[0].message'
 start_agent
+check "once it is back, the pod runs" runs waits
+kube delete pod waits >/dev/null
 check "agent started again: no container has noticed" equals "$(<"$work/containers")" containers_of
 shared later 4 "$(assumed 3 1)" | kube create -f - >/dev/null
 check "and pods come where they are assumed" within 40 equals "3 4 15 true" gpushare_notes later

@@ -57,6 +57,13 @@ TEST(PodPartAnnotations, OfGpushareAreLeftAloneWhereItsGpuIsGone) {
   EXPECT_FALSE(PodPartAnnotations(parts, kGpus).contains("ALIYUN_COM_GPU_MEM_IDX"));
 }
 
+TEST(PodPartAnnotations, SayWhereThePodChoosesItsGpusItself) {
+  std::vector<HeldParts> parts = {Holding("main", PartResource::kMilli, "GPU-0", 300)};
+  parts.front().overrides_gpu = true;
+  EXPECT_EQ(PodPartAnnotations(parts, kGpus)[kPodGpusAnnotation],
+            R"({"main":{"gpu":"GPU-0","milli":300,"memoryMiB":24000,"overridden":true}})");
+}
+
 TEST(PodPartAnnotations, StayShort) {
   const std::string uuid = "GPU-4f2c0a61-9e3b-4d58-8a77-0c1d2e3f4a5b";
   const auto length = [&](int count) {

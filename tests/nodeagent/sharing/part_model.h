@@ -23,6 +23,7 @@ struct ModelOptions {
   std::uint64_t seed = 0;
   SharingMode mode = SharingMode::kAlnair;
   bool is_honest = true;       // What the agent reads is there, and is what is so now.
+  bool says_memory = false;    // Some pods say how much memory their thousandths shall bring.
   bool lists_admitted = true;  // PodResources lists the pod that the kubelet admits, before it holds anything.
 };
 
@@ -34,6 +35,7 @@ struct ModelContainer {
 struct ModelPod {
   std::string name = {}, planned_gpu = {};
   std::optional<GpushareAssumption> assumed = {};
+  std::int64_t memory_mib = 0;  // Of each container; 0: in proportion.
   std::vector<ModelContainer> containers = {};
 };
 
@@ -111,6 +113,7 @@ class PartModel {
     }
     if (options_.mode == SharingMode::kGpushare && Happens(60)) pod.assumed = GpushareAssumption{Draw(0, 8), next_};
     else if (Happens(40)) pod.planned_gpu = Happens(80) ? "GPU-" + std::to_string(Draw(0, 8)) : "nonsense, \"GPU";
+    if (options_.says_memory && Happens(50)) pod.memory_mib = 512 * Draw(1, 12);
     waiting_.push_back(pod);
     pods_.push_back(std::move(pod));
   }
@@ -157,15 +160,27 @@ class PartModel {
     return ids;
   }
   // Some GPU has all that the container asks for.
-  bool HasRoom(const ModelContainer& container) {
+  bool HasRoom(const ModelPod& pod, const ModelContainer& container) {
     std::map<std::string, PartAmounts> free;
     for (const PartResource resource : ResourcesOf(options_.mode)) {
       for (const std::string& id : Available(PluginOf(resource))) ++free[ParsePartId(id)->gpu][resource];
     }
     return std::ranges::any_of(free, [&](const auto& one) {
+      const std::int64_t milli = container.amounts[PartResource::kMilli];
+      if (milli > 0 && MemoryMiBFree(one.first, pod.memory_mib, milli) < 0) return false;
       return std::ranges::all_of(
           kPartResources, [&](PartResource resource) { return one.second[resource] >= container.amounts[resource]; });
     });
+  }
+  // What would be left of the memory of this GPU.
+  std::int64_t MemoryMiBFree(const std::string& uuid, std::int64_t said_mib, std::int64_t milli) {
+    const std::vector<SharedGpu> gpus = agent_->gpus();
+    const SharedGpu& gpu = *std::ranges::find(gpus, uuid, &SharedGpu::uuid);
+    std::int64_t free = gpu.memory_mib - (said_mib > 0 ? said_mib : gpu.memory_mib * milli / 1000);
+    for (auto& [owner, environment] : environment_) {
+      if (GpusOfContainer(owner).contains(uuid)) free -= std::stoll(environment.at("GRUS_GPU_MEMORY_MIB"));
+    }
+    return free;
   }
   // The GPU that was assumed for the pod, if it has the room; else empty.
   std::string AssumedGpu(const ModelPod& pod, std::int64_t amount) {
@@ -183,7 +198,7 @@ class PartModel {
       std::vector<PartResource> order(kPartResources.begin(), kPartResources.end());
       std::erase_if(order, [&](PartResource one) { return container.amounts[one] == 0; });
       std::ranges::shuffle(order, random_);
-      const bool has_room = HasRoom(container);
+      const bool has_room = HasRoom(pod, container);
       for (const PartResource resource : order) {
         if (!IdsOf({pod.name, container.name}, std::string(NameOf(resource))).empty()) continue;
         if (Happens(3)) return false;
@@ -321,6 +336,7 @@ class PartModel {
                         .amounts = container.amounts,
                         .planned_gpu = pod.planned_gpu,
                         .assumed = pod.assumed,
+                        .memory_mib = pod.memory_mib,
                         .has_started = running_.contains(pod.name)});
       }
     }

@@ -13,11 +13,14 @@ using testing::PartModel;
 constexpr int kSteps = 25;
 
 // Plays all seeds; what they have seen together.
-ModelCounts PlayAll(SharingMode mode, bool is_honest, std::uint64_t seeds) {
+ModelCounts PlayAll(SharingMode mode, bool is_honest, std::uint64_t seeds, bool says_memory = false) {
   ModelCounts sum;
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
-    const bool lists_admitted = mode == SharingMode::kGpushare || seed % 2 == 0;
-    PartModel model({.seed = seed, .mode = mode, .is_honest = is_honest, .lists_admitted = lists_admitted});
+    PartModel model({.seed = seed,
+                     .mode = mode,
+                     .is_honest = is_honest,
+                     .says_memory = says_memory,
+                     .lists_admitted = mode == SharingMode::kGpushare || says_memory || seed % 2 == 0});
     model.Play(kSteps);
     for (const std::string& fault : model.faults()) ADD_FAILURE() << "seed " << seed << ": " << fault;
     if (::testing::Test::HasFailure()) break;
@@ -57,6 +60,13 @@ TEST(PartModel, ThousandthsAreNeverGivenTwice) {
   EXPECT_GT(counts.admitted, 60);
   EXPECT_GT(counts.refused, 3);
   EXPECT_EQ(counts.split, 0);
+}
+
+TEST(PartModel, MemoryThatPodsSayIsNeverPromisedBeyondWhatAGpuHas) {
+  const ModelCounts counts = PlayAll(SharingMode::kMilli, true, 20, true);
+  EXPECT_GT(counts.admitted, 60);
+  EXPECT_GT(counts.refused, 3);
+  EXPECT_EQ(counts.delayed, 0);
 }
 
 TEST(PartModel, GpusharesPodsAreWhereItsExtenderAssumedThemIfThereIsRoomAndOnNoFullGpu) {
