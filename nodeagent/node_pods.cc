@@ -26,6 +26,7 @@ std::span<const kube::FieldInfo> PartLimits::Fields() {
       kube::Field<&T::gpu_milli>(api::kGpuMilliResource),
       kube::Field<&T::vgpu_memory>(api::kVgpuMemoryResource),
       kube::Field<&T::vgpu_compute>(api::kVgpuComputeResource),
+      kube::Field<&T::gpu_mem>(api::kGpuMemResource),
   };
   return kFields;
 }
@@ -35,10 +36,16 @@ std::span<const kube::FieldInfo> PartRequirements::Fields() {
   return kFields;
 }
 
+std::span<const kube::FieldInfo> NodeVariable::Fields() {
+  static constexpr kube::FieldInfo kFields[] = {kube::Field<&NodeVariable::name>("name", {.required = true})};
+  return kFields;
+}
+
 std::span<const kube::FieldInfo> NodeContainerSpec::Fields() {
   using T = NodeContainerSpec;
   static constexpr kube::FieldInfo kFields[] = {
       kube::Field<&T::name>("name", {.required = true}),
+      kube::Field<&T::env>("env"),
       kube::Field<&T::resources>("resources"),
   };
   return kFields;

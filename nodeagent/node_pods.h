@@ -21,7 +21,7 @@ namespace grus {
 
 // Limits of a container, as much of them as has to do with parts of GPUs.
 struct PartLimits {
-  std::optional<kube::Quantity> gpu_milli, vgpu_memory, vgpu_compute;
+  std::optional<kube::Quantity> gpu_milli, vgpu_memory, vgpu_compute, gpu_mem;
   static std::span<const kube::FieldInfo> Fields();
   friend bool operator==(const PartLimits&, const PartLimits&) = default;
 };
@@ -32,8 +32,15 @@ struct PartRequirements {
   friend bool operator==(const PartRequirements&, const PartRequirements&) = default;
 };
 
+struct NodeVariable {
+  kube::CompactString name;
+  static std::span<const kube::FieldInfo> Fields();
+  friend bool operator==(const NodeVariable&, const NodeVariable&) = default;
+};
+
 struct NodeContainerSpec {
   kube::CompactString name;
+  std::vector<NodeVariable> env = {};
   PartRequirements resources = {};
   static std::span<const kube::FieldInfo> Fields();
   friend bool operator==(const NodeContainerSpec&, const NodeContainerSpec&) = default;

@@ -10,7 +10,8 @@
 namespace grus {
 namespace {
 
-constexpr std::string_view kParts[] = {api::kGpuMilliResource, api::kVgpuComputeResource, api::kVgpuMemoryResource};
+constexpr std::string_view kParts[] = {api::kGpuMilliResource, api::kVgpuComputeResource, api::kVgpuMemoryResource,
+                                       api::kGpuMemResource};
 constexpr char kSeparator = '#';
 constexpr std::int64_t kMostParts = std::int64_t{1} << 40;  // Users may ask for any number.
 constexpr std::size_t kMostGpus = 64;                       // Of a node; more are not read.
@@ -175,6 +176,7 @@ void AddGpus(const kube::Node& node, Resources& allocatable) {
       if (allocatable.Extended(part) > 0 && allocatable.Extended(name) == 0) allocatable.AddExtended(name, amount);
     };
     if (mode == "milli") offer(api::kGpuMilliResource, 1000);
+    if (mode == "gpushare") offer(api::kGpuMemResource, NumberIn(gpu, "memoryMiB") / 1024);
     if (mode != "alnair") continue;
     offer(api::kVgpuMemoryResource, NumberIn(gpu, "memoryMiB") / 1024);
     offer(api::kVgpuComputeResource, 100);

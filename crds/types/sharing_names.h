@@ -8,6 +8,7 @@ namespace api {
 inline constexpr char kGpuMilliResource[] = "ai.centauruscloud.io/gpu-milli";  // Thousandths of a GPU.
 inline constexpr char kVgpuMemoryResource[] = "alnair/vgpu-memory";            // GiB.
 inline constexpr char kVgpuComputeResource[] = "alnair/vgpu-compute";          // Percent of a GPU.
+inline constexpr char kGpuMemResource[] = "aliyun.com/gpu-mem";                // GiB, as gpushare has it.
 
 // Label of a node, by users: in which way it offers its GPUs.
 inline constexpr char kSharingModeLabel[] = "sharing.ai.centauruscloud.io/mode";
@@ -22,7 +23,8 @@ inline constexpr char kPackingScheduler[] = "alnair-cost-saving", kSpreadingSche
 
 // Annotations of a pod. By the manager: the UUID of the GPU that its plan has for it.
 inline constexpr char kPlannedGpuAnnotation[] = "sharing.ai.centauruscloud.io/planned-gpu";
-// By the agent: what its containers have, {"CONTAINER": {"gpu": UUID, "milli": thousandths, "memoryMiB": ...}}.
+// By the agent: what its containers have, {"CONTAINER": {"gpu": UUID, "milli": thousandths, "memoryMiB": ...}};
+// "overridden": true where the pod sets NVIDIA_VISIBLE_DEVICES itself, and so may see other GPUs.
 inline constexpr char kHeldGpusAnnotation[] = "sharing.ai.centauruscloud.io/gpus";
 // By the agent: what holds a container to its part: "None", as long as nothing does.
 inline constexpr char kEnforcementAnnotation[] = "sharing.ai.centauruscloud.io/enforcement";

@@ -19,8 +19,8 @@ struct HeldDevices {
 class DeviceHolders {
  public:
   virtual ~DeviceHolders() = default;
-  // All containers that hold any, of pods that have not ended. Plain init containers are not among them. kUnavailable:
-  // the kubelet does not answer now. Thread-safe.
+  // All containers of pods that have not ended, also of the one that the kubelet admits now; those that hold nothing
+  // have no ids. Plain init containers are not among them. kUnavailable: the kubelet does not answer now. Thread-safe.
   virtual kube::Result<std::vector<HeldDevices>> List() = 0;
 };
 

@@ -76,9 +76,7 @@ kube::Result<std::vector<HeldDevices>> PodResources::List() {
   }
   std::vector<HeldDevices> all;
   for (const v1::PodResources& pod : response.pod_resources()) {
-    for (const v1::ContainerResources& container : pod.containers()) {
-      if (container.devices_size() > 0) all.push_back(HeldBy(pod, container));
-    }
+    for (const v1::ContainerResources& container : pod.containers()) all.push_back(HeldBy(pod, container));
   }
   std::ranges::sort(all, {}, [](const HeldDevices& held) { return std::tie(held.ns, held.pod, held.container); });
   return all;

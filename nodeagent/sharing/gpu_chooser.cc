@@ -3,14 +3,20 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
+#include <map>
 #include <set>
 #include <utility>
+
+#include "nodeagent/sharing/part_memory.h"
 
 namespace grus {
 namespace {
 
 using kube::Error;
 using kube::ErrorCode;
+
+constexpr std::int64_t kMostAsked = std::int64_t{1} << 32;  // Users may ask for any number.
 
 bool IsOf(const PartAsk& ask, const HeldParts& held) { return ask.pod == held.pod && ask.container == held.container; }
 
@@ -35,7 +41,59 @@ std::vector<const PartAsk*> Candidates(const ChooserView& view) {
     if (view.held && std::ranges::any_of(*view.held, is_held)) continue;
     candidates.push_back(&ask);
   }
+  const auto is_listed = [&](const PartAsk* ask) { return view.listed.contains(ask->pod); };
+  if (std::ranges::any_of(candidates, is_listed)) std::erase_if(candidates, std::not_fn(is_listed));
   return candidates;
+}
+
+// The pod of all candidates; null: they are none or of several.
+const kube::ObjectKey* PodOf(const std::vector<const PartAsk*>& candidates) {
+  if (candidates.empty()) return nullptr;
+  const kube::ObjectKey& pod = candidates.front()->pod;
+  return std::ranges::all_of(candidates, [&](const PartAsk* ask) { return ask->pod == pod; }) ? &pod : nullptr;
+}
+
+// Of this resource, what containers ask for that do not have it yet.
+template <typename Predicate>
+std::int64_t SumOfAsks(const ChooserView& view, const Predicate& is_meant) {
+  std::int64_t sum = 0;
+  for (const PartAsk& ask : view.asks ? *view.asks : std::vector<PartAsk>()) {
+    const auto has_it = [&](const HeldParts& held) { return IsOf(ask, held) && held.ids.contains(view.resource); };
+    if (ask.is_init || ask.has_started || !is_meant(ask)) continue;
+    if (view.held && std::ranges::any_of(*view.held, has_it)) continue;
+    sum += std::min(ask.amounts[view.resource], kMostAsked);
+  }
+  return sum;
+}
+
+// Of `fitting`, those that are good for others and for the rest of the pod; as far as any is.
+std::vector<const GpuRoom*> BestOf(const ChooserView& view, const std::vector<const PartAsk*>& candidates,
+                                   std::vector<const GpuRoom*> fitting) {
+  const kube::ObjectKey* const pod = PodOf(candidates);
+  std::map<std::string, std::int64_t> planned;  // For others.
+  for (const GpuRoom* gpu : fitting) {
+    planned[gpu->uuid] = SumOfAsks(view, [&](const PartAsk& ask) {
+      const bool is_of_others = pod == nullptr || ask.pod != *pod;
+      return is_of_others && ask.planned_gpu == gpu->uuid && ask.amounts[view.resource] <= gpu->free[view.resource];
+    });
+  }
+  const auto narrow = [&](const auto& is_good) {
+    std::vector<const GpuRoom*> good;
+    std::ranges::copy_if(fitting, std::back_inserter(good), is_good);
+    if (!good.empty()) fitting = std::move(good);
+  };
+  const auto has_room = [&](std::int64_t amount) {
+    return [&, amount](const GpuRoom* gpu) { return gpu->free[view.resource] - planned[gpu->uuid] >= amount; };
+  };
+  narrow(has_room(view.amount));
+  if (pod == nullptr) return fitting;
+  narrow([&](const GpuRoom* gpu) {
+    return view.held && std::ranges::any_of(*view.held, [&](const HeldParts& held) {
+             return held.pod == *pod && std::ranges::count(held.gpus(), gpu->uuid) > 0;
+           });
+  });
+  narrow(has_room(SumOfAsks(view, [&](const PartAsk& ask) { return ask.pod == *pod; })));
+  return fitting;
 }
 
 // A container that nobody has seen with the last ids may be the one that asks now.
@@ -68,6 +126,32 @@ std::int64_t Most(const ChooserView& view) {
   std::int64_t most = 0;
   for (const GpuRoom& gpu : view.gpus) most = std::max(most, gpu.total[view.resource]);
   return most;
+}
+
+// What a container with as many thousandths takes of the memory of this GPU, if its pod says `said_mib`.
+std::int64_t MemoryOn(const GpuRoom& gpu, const ChooserView& view, std::int64_t said_mib) {
+  if (view.resource != PartResource::kMilli) return 0;
+  return said_mib > 0 ? said_mib : gpu.total_mib * view.amount / std::max<std::int64_t>(gpu.total[view.resource], 1);
+}
+
+// `said_mib`: as little as anybody who may be asking says.
+Error NoMemory(const ChooserView& view, std::int64_t said_mib) {
+  if (said_mib == kSenselessMemory) {
+    return Error(ErrorCode::kInvalidArgument,
+                 std::string("annotation ") + kMemoryMiBAnnotation +
+                     " of the pod: expected MiB of memory for each of its containers that asks for " +
+                     std::string(NameOf(view.resource)) + ", as a whole number from 1 on, such as \"8192\"");
+  }
+  std::string list;
+  for (const GpuRoom& gpu : view.gpus) {
+    list.append(list.empty() ? "" : ", ").append(gpu.uuid + " has ").append(std::to_string(gpu.free_mib));
+    list.append(" of ").append(std::to_string(gpu.total_mib));
+  }
+  const std::string what = said_mib > 0 ? std::to_string(said_mib) + " MiB" : "in proportion";
+  return Error(ErrorCode::kInvalidArgument, "no GPU of this node has " + AmountText(view.amount, view.resource) +
+                                                " and memory (" + what + ") free: in MiB, " + list +
+                                                "; create the pod again once others have ended, or ask for less (" +
+                                                kMemoryMiBAnnotation + ")");
 }
 
 Error NoRoom(const ChooserView& view) {
@@ -123,20 +207,27 @@ kube::Result<GpuChoice> ChooseForFirst(const ChooserView& view, const std::optio
 
   const std::vector<const PartAsk*> candidates = Candidates(view);
   std::set<std::int64_t, std::greater<>> counterparts;
-  for (const PartAsk* candidate : candidates) counterparts.insert(other ? candidate->amounts[*other] : 0);
+  // Beside the amount: of the counterpart, or MiB.
+  for (const PartAsk* candidate : candidates) {
+    counterparts.insert(other ? candidate->amounts[*other] : candidate->memory_mib);
+  }
   if (candidates.empty() && !other) counterparts.insert(0);
   for (const std::int64_t counterpart : counterparts) {
     std::vector<const GpuRoom*> fitting = able;
-    if (other) std::erase_if(fitting, [&](const GpuRoom* gpu) { return gpu->free[*other] < counterpart; });
+    std::erase_if(fitting, [&](const GpuRoom* gpu) {
+      return other ? gpu->free[*other] < counterpart : gpu->free_mib < MemoryOn(*gpu, view, counterpart);
+    });
     if (fitting.empty()) continue;
     if (partner && std::ranges::count(fitting, partner->gpu, &GpuRoom::uuid) > 0) {
       return GpuChoice{partner->gpu, partner};
     }
     if (const GpuRoom* planned = PlannedOf(candidates, fitting)) return GpuChoice{planned->uuid};
+    const std::vector<const GpuRoom*> best = BestOf(view, candidates, std::move(fitting));
     const bool is_spread = PlacementFor(view, candidates) == PartPlacement::kSpread;
     const auto order = [&](const GpuRoom* gpu) { return is_spread ? -Left(*gpu) : Left(*gpu); };
-    return GpuChoice{(*std::ranges::min_element(fitting, {}, order))->uuid};
+    return GpuChoice{(*std::ranges::min_element(best, {}, order))->uuid};
   }
+  if (!other) return NoMemory(view, *counterparts.rbegin());
   // It is not known what else the container will ask for, or no GPU has room for that: where there is most.
   return GpuChoice{(*std::ranges::max_element(able, {}, [&](const GpuRoom* gpu) { return gpu->free[*other]; }))->uuid};
 }
@@ -172,6 +263,23 @@ std::optional<kube::ObjectKey> PodToAwait(const ChooserView& view) {
   return std::nullopt;
 }
 
+std::int64_t PodAmount(const ChooserView& view) {
+  const std::vector<const PartAsk*> candidates = Candidates(view);
+  const kube::ObjectKey* const pod = PodOf(candidates);
+  std::int64_t sum = 0;
+  for (const PartAsk& ask : pod != nullptr ? *view.asks : std::vector<PartAsk>()) {
+    if (ask.pod == *pod && !ask.is_init) sum += std::min(ask.amounts[view.resource], kMostAsked);
+  }
+  return sum;
+}
+
+std::int64_t SaidMemory(const ChooserView& view) {
+  const std::vector<const PartAsk*> candidates = Candidates(view);
+  if (PodOf(candidates) == nullptr) return 0;
+  const std::int64_t said = candidates.front()->memory_mib;
+  return said == kSenselessMemory ? 0 : said;
+}
+
 kube::Result<GpuChoice> ChooseGpu(const ChooserView& view) {
   const std::optional<Partner> partner = FindPartner(view);
   if (partner && (partner->is_sure || partner->is_likely)) {
@@ -179,7 +287,12 @@ kube::Result<GpuChoice> ChooseGpu(const ChooserView& view) {
     if (gpu != view.gpus.end() && gpu->free[view.resource] >= view.amount) return GpuChoice{gpu->uuid, partner};
     if (partner->is_sure) return NoRoomBeside(view, *partner);
   }
-  return ChooseForFirst(view, partner);
+  kube::Result<GpuChoice> choice = ChooseForFirst(view, partner);
+  if (choice) {
+    choice->pod_amount = PodAmount(view);
+    choice->memory_mib = SaidMemory(view);
+  }
+  return choice;
 }
 
 kube::Error TooMuchFor(PartResource resource, std::int64_t amount, std::int64_t most) {

@@ -6,10 +6,16 @@
 // asks for just this amount of this resource and does not hold it yet: then the GPU is given. Any other call is the
 // first one of a container, of those that hold nothing yet and ask for this amount. As it is not known of which of
 // them, the GPU must have room for what the most demanding of them asks for beside it, as far as any GPU has; and the
-// first of them that has a plan, or says how to choose, decides for all.
+// first of them that has a plan, or says how to choose, decides for all. The kubelet lists the pod that it admits now,
+// and none that comes after it: most often that leaves one.
+//
+// Of the GPUs with room, it is the planned one; else one that leaves room for what is planned there for others, and
+// that has other containers of the pod, and room for the rest of them, each as far as any has; of these the fullest, or
+// the emptiest for who is to be spread.
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,6 +28,7 @@ namespace grus {
 struct GpuRoom {
   std::string uuid = {};
   PartAmounts total = {}, free = {};
+  std::int64_t total_mib = 0, free_mib = 0;  // Of memory, where thousandths are given.
 };
 
 // The last call that was not refused.
@@ -38,6 +45,7 @@ struct ChooserView {
   std::int64_t amount = 0;
   std::vector<GpuRoom> gpus = {};                   // Healthy ones, by index.
   std::optional<std::vector<HeldParts>> held = {};  // nullopt: PodResources does not answer.
+  std::set<kube::ObjectKey> listed = {};            // Pods that PodResources lists, if they hold nothing, too.
   std::optional<std::vector<PartAsk>> asks = {};    // nullopt: the API server has not answered yet.
   std::optional<LastPart> last = {};                // nullopt: none since the agent began.
   PartPlacement placement = PartPlacement::kPack;   // For pods that say nothing.
@@ -60,7 +68,16 @@ std::optional<kube::ObjectKey> PodToAwait(const ChooserView& view);
 struct GpuChoice {
   std::string gpu = {};
   std::optional<Partner> partner = {};  // Whose second call it is.
+  std::int64_t pod_amount = 0;          // See PodAmount().
+  std::int64_t memory_mib = 0;          // See SaidMemory().
 };
+
+// How much of this resource all containers of the pod ask for, without init containers, whose call this is; 0: it is
+// not known which pod that is.
+std::int64_t PodAmount(const ChooserView& view);
+
+// The memory that the pod says whose call this is; 0: it says nothing, or it is not known which pod that is.
+std::int64_t SaidMemory(const ChooserView& view);
 
 // Error (kInvalidArgument): no GPU has that much; names the amounts and what to do.
 kube::Result<GpuChoice> ChooseGpu(const ChooserView& view);

@@ -46,13 +46,17 @@ std::map<std::string, std::string> HeldOtherwise(const std::vector<HeldDevices>&
   std::map<std::string, std::string> holders;
   for (const HeldDevices& one : held) {
     for (const auto& [name, ids] : one.ids) {
-      if (std::ranges::any_of(resources, [&](PartResource own) { return NameOf(own) == name; })) continue;
+      const bool is_own = std::ranges::any_of(resources, [&](PartResource own) { return NameOf(own) == name; });
+      // Another plugin gave these before; they do not say of which GPU.
+      const bool is_of_any = is_own && std::ranges::any_of(ids, [](const std::string& id) { return !ParsePartId(id); });
+      if (is_own && !is_of_any) continue;
       for (const std::string& uuid : uuids) {
         const auto is_of = [&](const std::string& id) {  // No UUID begins with another one and a sign of these.
           return id.starts_with(uuid) && (id.size() == uuid.size() || id[uuid.size()] == ':' || id[uuid.size()] == '_');
         };
-        if (std::ranges::none_of(ids, is_of)) continue;
-        holders.emplace(uuid, OwnerText({one.ns, one.pod}, one.container) + ", by " + name);
+        if (!is_of_any && std::ranges::none_of(ids, is_of)) continue;
+        holders.emplace(uuid, OwnerText({one.ns, one.pod}, one.container) + ", by " + name +
+                                  (is_of_any ? " of another device plugin" : ""));
       }
     }
   }

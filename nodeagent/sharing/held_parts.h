@@ -18,8 +18,11 @@ struct HeldParts {
   kube::ObjectKey pod = {};
   std::string container = {};
   std::map<PartResource, std::vector<PartId>> ids = {};  // Of the resources of which it holds any; sorted.
+  std::int64_t memory_mib = 0;                           // Said by its pod, of thousandths; 0: in proportion.
+  bool overrides_gpu = false;                            // Its pod sets NVIDIA_VISIBLE_DEVICES itself.
 
   PartAmounts amounts() const;
+  const std::string& first_gpu() const { return ids.begin()->second.front().gpu; }  // REQUIRES: it holds any.
   std::vector<std::string> gpus() const;  // UUIDs; all parts of a container should lie on one.
   friend bool operator==(const HeldParts&, const HeldParts&) = default;
 };
@@ -28,7 +31,8 @@ struct HeldParts {
 std::vector<HeldParts> PartsOf(const std::vector<HeldDevices>& held, std::span<const PartResource> resources);
 
 // Of GPUs whose devices have ids that begin with the UUID, as those of NVIDIA's device plugin and ours: who holds any
-// under a resource that is not one of `resources`, by UUID: "team-a/bert-0, container main, by nvidia.com/gpu".
+// under a resource that is not one of `resources`, by UUID: "team-a/bert-0, container main, by nvidia.com/gpu". Who has
+// one of `resources` from another plugin, whose ids are others, holds all: gpushare's own gives any id for any GPU.
 std::map<std::string, std::string> HeldOtherwise(const std::vector<HeldDevices>& held,
                                                  std::span<const PartResource> resources,
                                                  std::span<const std::string> uuids);

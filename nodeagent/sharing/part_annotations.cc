@@ -7,6 +7,7 @@
 
 #include "clientlib/model/json.h"
 #include "crds/types/sharing_names.h"
+#include "nodeagent/sharing/gpushare.h"
 
 namespace grus {
 namespace {
@@ -42,9 +43,12 @@ std::string IdText(std::span<const HeldParts> parts) {
 Json GpuOf(const HeldParts& part, std::span<const SharedGpu> gpus) {
   const std::string uuid = part.gpus().front();
   const auto gpu = std::ranges::find(gpus, uuid, &SharedGpu::uuid);
-  return Json::MakeObject({{"gpu", uuid},
-                           {"milli", MilliOf(part.amounts())},
-                           {"memoryMiB", MemoryMiBOf(part.amounts(), gpu == gpus.end() ? SharedGpu() : *gpu)}});
+  Json json = Json::MakeObject(
+      {{"gpu", uuid},
+       {"milli", MilliOf(part.amounts())},
+       {"memoryMiB", MemoryMiBOf(part.amounts(), gpu == gpus.end() ? SharedGpu() : *gpu, part.memory_mib)}});
+  if (part.overrides_gpu) json["overridden"] = true;
+  return json;
 }
 
 }  // namespace
@@ -67,6 +71,7 @@ AnnotationTexts PodPartAnnotations(std::span<const HeldParts> parts, std::span<c
   texts[kAlnairIdAnnotation] = Joined(names);
   texts[api::kHeldGpusAnnotation] = kube::ToText(containers);
   texts[api::kEnforcementAnnotation] = "None";
+  texts.merge(GpushareAnnotations(parts, gpus));
   return texts;
 }
 

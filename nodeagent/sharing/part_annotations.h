@@ -24,7 +24,8 @@ inline constexpr std::size_t kLongestIdList = 8 << 10;
 
 using AnnotationTexts = std::map<std::string, std::string>;  // By key; empty: it is not there.
 
-// All keys of pods. `parts`: those of its containers.
+// All keys of pods; gpushare's only if it holds such parts, as the extender writes them before. `parts`: those of its
+// containers.
 AnnotationTexts PodPartAnnotations(std::span<const HeldParts> parts, std::span<const SharedGpu> gpus);
 // All keys of nodes.
 AnnotationTexts NodePartAnnotations(SharingMode mode, std::span<const SharedGpu> gpus);

@@ -5,6 +5,10 @@
 #include <set>
 #include <utility>
 
+#include "nodeagent/sharing/gpushare.h"
+#include "nodeagent/sharing/part_checks.h"
+#include "nodeagent/sharing/part_memory.h"
+
 namespace grus {
 namespace {
 
@@ -48,29 +52,26 @@ bool IsOnOneGpu(const std::vector<PartId>& ids) {  // REQUIRES: sorted.
   return ids.empty() || ids.front().gpu == ids.back().gpu;
 }
 
+using ContainerKey = std::pair<kube::ObjectKey, std::string>;
+
+bool IsOf(const ContainerKey& container, const HeldParts& part) {
+  return container.first == part.pod && container.second == part.container;
+}
+
+// What their pods say of memory.
+void SetMemory(const std::vector<PartAsk>& asks, std::vector<HeldParts>& held) {
+  for (HeldParts& part : held) {
+    const auto is_its = [&](const PartAsk& ask) { return IsOf({ask.pod, ask.container}, part); };
+    const auto ask = std::ranges::find_if(asks, is_its);
+    if (ask != asks.end() && ask->memory_mib != kSenselessMemory) part.memory_mib = ask->memory_mib;
+  }
+}
+
 // After a message that names GPUs: why others are not among them.
 std::string HeldText(const std::map<std::string, std::string>& held_otherwise) {
   std::string text;
   for (const auto& [gpu, holder] : held_otherwise) text.append("; " + gpu + " is held by ").append(holder);
   return text;
-}
-
-// What is wrong with what a container holds.
-kube::Status CheckHeld(const HeldParts& held) {
-  const std::string owner = OwnerText(held.pod, held.container);
-  if (held.gpus().size() > 1) {
-    std::string list;
-    for (const std::string& gpu : held.gpus()) list.append(list.empty() ? "" : ", ").append(gpu);
-    return Refused(owner + ": its parts lie on several GPUs (" + list +
-                   "); delete the pod, and create it again, so that it gets them on one");
-  }
-  const PartAmounts amounts = held.amounts();
-  if (amounts[PartResource::kCompute] > 0 && amounts[PartResource::kMemory] == 0) {
-    return Refused(owner + ": it asks for " + AmountText(amounts[PartResource::kCompute], PartResource::kCompute) +
-                   " without memory; add limits of " + std::string(NameOf(PartResource::kMemory)) +
-                   " (GiB) to the container, and create the pod again");
-  }
-  return {};
 }
 
 }  // namespace
@@ -104,6 +105,9 @@ PartPlugins::PartPlugins(DeviceHolders& holders, const PendingParts& pending, Pa
       inventory_(options_.reserve_mib) {
   for (const PartResource resource : ResourcesOf(options_.mode)) {
     plugins_.push_back(std::make_unique<Plugin>(*this, resource));
+  }
+  if (options_.mode == SharingMode::kGpushare) {
+    plugins_.push_back(std::make_unique<GpuCountPlugin>(holders_, [this] { return gpus(); }));
   }
 }
 
@@ -143,8 +147,9 @@ std::vector<PluginDevice> PartPlugins::Devices(PartResource resource) const {
   return devices;
 }
 
-std::optional<std::vector<HeldParts>> PartPlugins::Held() {
+std::optional<std::vector<HeldParts>> PartPlugins::Held(std::set<kube::ObjectKey>* listed_pods) {
   const kube::Result<std::vector<HeldDevices>> listed = holders_.List();
+  const std::vector<PartAsk> asks = pending_.Asks().value_or(std::vector<PartAsk>());
   const std::scoped_lock lock(mutex_);
   if (!listed) {
     if (!std::exchange(is_deaf_told_, true)) {
@@ -154,7 +159,14 @@ std::optional<std::vector<HeldParts>> PartPlugins::Held() {
     return std::nullopt;
   }
   is_deaf_told_ = false;
+  for (const HeldDevices& one : *listed) {
+    if (listed_pods != nullptr) listed_pods->insert({one.ns, one.pod});
+  }
   std::vector<HeldParts> held = PartsOf(*listed, ResourcesOf(options_.mode));
+  if (options_.mode == SharingMode::kMilli) SetMemory(asks, held);
+  std::erase_if(let_start_, [&](const auto& one) {
+    return std::ranges::none_of(held, [&](const HeldParts& part) { return IsOf(one, part); });
+  });
   std::vector<std::string> uuids;
   for (const SharedGpu& gpu : gpus_) uuids.push_back(gpu.uuid);
   held_otherwise_ = HeldOtherwise(*listed, ResourcesOf(options_.mode), uuids);
@@ -169,7 +181,9 @@ std::string PartPlugins::HolderOtherwise(const std::string& gpu) const {
 }
 
 ChooserView PartPlugins::View(PartResource resource, std::int64_t amount) {
-  ChooserView view{.resource = resource, .amount = amount, .held = Held(), .asks = pending_.Asks()};
+  ChooserView view{.resource = resource, .amount = amount};
+  view.held = Held(&view.listed);
+  view.asks = pending_.Asks();
   {
     const std::scoped_lock lock(mutex_);
     view.placement = placement_;
@@ -182,6 +196,7 @@ ChooserView PartPlugins::View(PartResource resource, std::int64_t amount) {
     pending_.Await(*pod);
     view.asks = pending_.Asks();
   }
+  if (options_.mode == SharingMode::kGpushare && view.asks) FollowAssumptions(gpus(), *view.asks);
   return view;
 }
 
@@ -195,8 +210,15 @@ std::vector<GpuRoom> PartPlugins::Rooms(PartResource resource, const std::vector
     // Of this resource the kubelet says itself what is free.
     room.free[resource] = std::ranges::count_if(
         available, [&](const PartId& id) { return id.gpu == gpu.uuid && id.number < gpu.count(resource); });
+    room.total_mib = room.free_mib = gpu.memory_mib;
     const std::optional<PartResource> other = CounterpartOf(resource);
     for (const HeldParts& held : known_held_) {
+      // Without PodResources, ended ones are among them; the kubelet says that theirs are free.
+      const auto own = held.ids.find(resource);
+      const bool has_ended = own != held.ids.end() && std::ranges::binary_search(available, own->second.front());
+      if (held.first_gpu() == gpu.uuid && !has_ended) {
+        room.free_mib -= MemoryMiBOf(held.amounts(), gpu, held.memory_mib);
+      }
       const auto ids = other ? held.ids.find(*other) : held.ids.end();
       if (ids == held.ids.end()) continue;
       room.free[*other] -= std::ranges::count(ids->second, gpu.uuid, &PartId::gpu);
@@ -277,7 +299,11 @@ kube::Result<ContainerSetup> PartPlugins::Allocate(PartResource resource, const 
   if (!checked) return std::move(checked).error();
   // Without a Prefer() the devices are those of an ended init container, or the agent has been started in between.
   const bool is_preferred = preferred && preferred->resource == resource && preferred->amount == amount;
-  const std::optional<Partner> partner = is_preferred ? preferred->choice.partner : FindPartner(View(resource, amount));
+  if (!is_preferred) {
+    const ChooserView view = View(resource, amount);
+    preferred = {resource, amount, {checked->front().gpu, FindPartner(view), PodAmount(view), SaidMemory(view)}};
+  }
+  const std::optional<Partner>& partner = preferred->choice.partner;
   const std::string& gpu = checked->front().gpu;
   const std::scoped_lock lock(mutex_);
   if (partner && partner->is_sure && partner->gpu != gpu) {
@@ -290,9 +316,13 @@ kube::Result<ContainerSetup> PartPlugins::Allocate(PartResource resource, const 
     return Refused(AmountText(amount, resource) + ": " + gpu + " is held by " + other->second +
                    "; let its pods end, and only one device plugin offer the GPUs of a node");
   }
-  NoteAnswered({resource, *checked, clock_.Now(), CounterpartOf(resource) && !partner});
+  NoteAnswered({.resource = resource,
+                .ids = *checked,
+                .at = clock_.Now(),
+                .is_open = CounterpartOf(resource) && !partner,
+                .memory_mib = preferred->choice.memory_mib});
   const SharedGpu* const found = Find(gpus_, gpu);
-  return found == nullptr ? ContainerSetup() : SetupFor(resource, amount, *found);
+  return found == nullptr ? ContainerSetup() : SetupFor(resource, amount, preferred->choice, *found);
 }
 
 void PartPlugins::NoteAnswered(Answered answered) {
@@ -304,14 +334,16 @@ void PartPlugins::NoteAnswered(Answered answered) {
     if (ids->second.empty()) held.ids.erase(ids);
   }
   std::erase_if(known_held_, [](const HeldParts& held) { return held.ids.empty(); });
-  known_held_.push_back({.ids = {{answered.resource, answered.ids}}});
+  known_held_.push_back({.ids = {{answered.resource, answered.ids}}, .memory_mib = answered.memory_mib});
   last_ = std::move(answered);
 }
 
-ContainerSetup PartPlugins::SetupFor(PartResource resource, std::int64_t amount, const SharedGpu& gpu) {
+ContainerSetup PartPlugins::SetupFor(PartResource resource, std::int64_t amount, const GpuChoice& choice,
+                                     const SharedGpu& gpu) const {
   PartAmounts amounts;
   amounts[resource] = amount;
-  const std::string memory = std::to_string(MemoryMiBOf(amounts, gpu)), text = std::to_string(amount);
+  const std::string memory = std::to_string(MemoryMiBOf(amounts, gpu, choice.memory_mib)),
+                    text = std::to_string(amount);
   // No key is in two answers that one container gets.
   switch (resource) {
     case PartResource::kMilli:
@@ -321,7 +353,31 @@ ContainerSetup PartPlugins::SetupFor(PartResource resource, std::int64_t amount,
       return {.environment = {
                   {"NVIDIA_VISIBLE_DEVICES", gpu.uuid}, {"ALNAIR_VGPU_MEMORY", text}, {"GRUS_GPU_MEMORY_MIB", memory}}};
     case PartResource::kCompute: return {.environment = {{"ALNAIR_VGPU_COMPUTE", text}}};
+    case PartResource::kGpuMem: {
+      ContainerSetup setup{.environment = GpushareEnvironment(amount, choice.pod_amount, gpu.uuid, gpus_)};
+      setup.environment.insert({{"NVIDIA_VISIBLE_DEVICES", gpu.uuid}, {"GRUS_GPU_MEMORY_MIB", memory}});
+      return setup;
+    }
   }
+  return {};
+}
+
+kube::Status PartPlugins::LetStart(const HeldParts& starting, const std::vector<HeldParts>& held) {
+  const std::vector<PartAsk> asks = pending_.Asks().value_or(std::vector<PartAsk>());
+  const std::scoped_lock lock(mutex_);
+  std::vector<HeldParts> started;
+  for (const HeldParts& other : held) {
+    const auto has_started = [&](const PartAsk& ask) {
+      return ask.has_started && IsOf({ask.pod, ask.container}, other);
+    };
+    if (IsOf({starting.pod, starting.container}, other)) continue;
+    const bool is_let = let_start_.contains({other.pod, other.container});
+    if (is_let || std::ranges::any_of(asks, has_started)) started.push_back(other);
+  }
+  if (const SharedGpu* const gpu = Find(gpus_, starting.first_gpu())) {
+    if (kube::Status checked = CheckMemory(starting, started, *gpu); !checked) return checked;
+  }
+  let_start_.insert({starting.pod, starting.container});
   return {};
 }
 
@@ -339,6 +395,7 @@ kube::Status PartPlugins::PreStart(PartResource resource, const std::vector<std:
     for (const HeldParts& one : *held) {
       if (!Holds(one, resource, parsed.front())) continue;
       if (kube::Status checked = CheckHeld(one); !checked) return checked;
+      if (kube::Status checked = LetStart(one, *held); !checked) return checked;
     }
   }
   if (options_.on_start) options_.on_start();

@@ -16,6 +16,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -55,8 +56,9 @@ class PartPlugins {
     PartResource resource;
     std::vector<PartId> ids;
     kube::TimePoint at;
-    bool is_open;             // Its container may ask for the counterpart, as far as was known.
-    bool is_refused = false;  // A later call was refused.
+    bool is_open;                 // Its container may ask for the counterpart, as far as was known.
+    bool is_refused = false;      // A later call was refused.
+    std::int64_t memory_mib = 0;  // See HeldParts.
   };
 
   std::vector<PluginDevice> Devices(PartResource resource) const;
@@ -69,9 +71,15 @@ class PartPlugins {
   kube::Result<std::vector<PartId>> Check(PartResource resource, const std::vector<std::string>& ids) const;
   // What is known now, without the GPUs.
   ChooserView View(PartResource resource, std::int64_t amount);
+  // `available`: sorted.
   std::vector<GpuRoom> Rooms(PartResource resource, const std::vector<PartId>& available) const;
-  static ContainerSetup SetupFor(PartResource resource, std::int64_t amount, const SharedGpu& gpu);
-  std::optional<std::vector<HeldParts>> Held();
+  // REQUIRES: mutex_ is held.
+  ContainerSetup SetupFor(PartResource resource, std::int64_t amount, const GpuChoice& choice,
+                          const SharedGpu& gpu) const;
+  // If its GPU has the memory beside those that have been let start.
+  kube::Status LetStart(const HeldParts& starting, const std::vector<HeldParts>& held);
+  // Also who is listed at all, if asked for.
+  std::optional<std::vector<HeldParts>> Held(std::set<kube::ObjectKey>* listed = nullptr);
   std::string HolderOtherwise(const std::string& gpu) const;  // See HeldOtherwise(); empty: nobody.
   void NoteAnswered(Answered answered);                       // REQUIRES: mutex_ is held.
 
@@ -80,7 +88,7 @@ class PartPlugins {
   const PartPluginsOptions options_;
   const kube::Clock& clock_;
   const kube::Log& log_;
-  std::vector<std::unique_ptr<Plugin>> plugins_;
+  std::vector<std::unique_ptr<DevicePlugin>> plugins_;
 
   // What Prefer() chose, for the call of Allocate() that follows.
   struct Preferred {
@@ -97,7 +105,8 @@ class PartPlugins {
   std::optional<Preferred> preferred_;
   std::vector<HeldParts> known_held_;                  // As PodResources last answered, and what was allocated since.
   std::map<std::string, std::string> held_otherwise_;  // See HeldOtherwise().
-  bool is_deaf_told_ = false;                          // In the log, that PodResources does not answer.
+  std::set<std::pair<kube::ObjectKey, std::string>> let_start_;  // Pods and containers, by PreStart().
+  bool is_deaf_told_ = false;                                    // In the log, that PodResources does not answer.
 };
 
 }  // namespace grus

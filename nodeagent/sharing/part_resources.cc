@@ -11,13 +11,15 @@ std::string_view NameOf(PartResource resource) {
     case PartResource::kMilli: return api::kGpuMilliResource;
     case PartResource::kMemory: return api::kVgpuMemoryResource;
     case PartResource::kCompute: return api::kVgpuComputeResource;
+    case PartResource::kGpuMem: return api::kGpuMemResource;
   }
   return "";
 }
 
 std::optional<PartResource> CounterpartOf(PartResource resource) {
   switch (resource) {
-    case PartResource::kMilli: return std::nullopt;
+    case PartResource::kMilli:
+    case PartResource::kGpuMem: return std::nullopt;
     case PartResource::kMemory: return PartResource::kCompute;
     case PartResource::kCompute: return PartResource::kMemory;
   }
@@ -33,6 +35,7 @@ std::string_view NameOf(SharingMode mode) {
     case SharingMode::kNone: return "";
     case SharingMode::kMilli: return "milli";
     case SharingMode::kAlnair: return "alnair";
+    case SharingMode::kGpushare: return "gpushare";
   }
   return "";
 }
@@ -40,10 +43,12 @@ std::string_view NameOf(SharingMode mode) {
 std::span<const PartResource> ResourcesOf(SharingMode mode) {
   static constexpr std::array kMilli = {PartResource::kMilli};
   static constexpr std::array kAlnair = {PartResource::kMemory, PartResource::kCompute};
+  static constexpr std::array kGpushare = {PartResource::kGpuMem};
   switch (mode) {
     case SharingMode::kNone: return {};
     case SharingMode::kMilli: return kMilli;
     case SharingMode::kAlnair: return kAlnair;
+    case SharingMode::kGpushare: return kGpushare;
   }
   return {};
 }
@@ -68,12 +73,12 @@ kube::Result<PartPlacement> PlacementOf(const kube::ObjectMeta& node) {
 kube::Result<SharingMode> SharingModeOf(const kube::ObjectMeta& node) {
   if (!node.labels.contains(api::kSharingModeLabel)) return SharingMode::kNone;
   const std::string_view text = node.Label(api::kSharingModeLabel);
-  for (const SharingMode mode : {SharingMode::kMilli, SharingMode::kAlnair}) {
+  for (const SharingMode mode : {SharingMode::kMilli, SharingMode::kAlnair, SharingMode::kGpushare}) {
     if (text == NameOf(mode)) return mode;
   }
   return kube::Error(kube::ErrorCode::kInvalidArgument, "node " + node.name + ": label " + api::kSharingModeLabel +
                                                             " is \"" + std::string(text) +
-                                                            "\": expected milli or alnair, or no such label");
+                                                            "\": expected milli, alnair or gpushare, or no such label");
 }
 
 }  // namespace grus

@@ -14,10 +14,11 @@
 
 namespace grus {
 
-enum class PartResource { kMilli, kMemory, kCompute };
-inline constexpr std::array kPartResources = {PartResource::kMilli, PartResource::kMemory, PartResource::kCompute};
+enum class PartResource { kMilli, kMemory, kCompute, kGpuMem };
+inline constexpr std::array kPartResources = {PartResource::kMilli, PartResource::kMemory, PartResource::kCompute,
+                                              PartResource::kGpuMem};
 
-// Ids, or what is asked for, of each resource: thousandths, GiB, percent.
+// Ids, or what is asked for, of each resource: thousandths, GiB, percent, GiB.
 class PartAmounts {
  public:
   std::int64_t& operator[](PartResource resource) { return of_[static_cast<std::size_t>(resource)]; }
@@ -35,7 +36,7 @@ std::optional<PartResource> CounterpartOf(PartResource resource);
 std::string AmountText(std::int64_t amount, PartResource resource);  // "300 ai.centauruscloud.io/gpu-milli"
 
 // In which way a node offers its GPUs: in one only, as the kubelet counts each resource by itself.
-enum class SharingMode { kNone, kMilli, kAlnair };
+enum class SharingMode { kNone, kMilli, kAlnair, kGpushare };
 
 std::string_view NameOf(SharingMode mode);  // The label's value; "" for kNone.
 std::span<const PartResource> ResourcesOf(SharingMode mode);

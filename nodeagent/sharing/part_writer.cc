@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "clientlib/base/wait.h"
+#include "nodeagent/sharing/part_memory.h"
 
 namespace grus {
 namespace {
@@ -62,13 +63,29 @@ void PartWriter::LookOnce(const std::stop_token& stop) {
   for (const auto& pod : pods_.List()) {
     there.insert(pod->metadata.uid);
     if (pod->has_ended()) continue;
-    kube::Json annotations = Plan(*pod, by_pod[pod->metadata.Key()], gpus);
+    std::vector<HeldParts>& parts = by_pod[pod->metadata.Key()];
+    AddWhatPodSays(*pod, parts);
+    kube::Json annotations = Plan(*pod, parts, gpus);
     if (annotations.AsObject()->empty()) continue;
     if (writes++ == kWritesOfALook) return Wake();  // The rest comes next.
     if (!Write(*pod, std::move(annotations), stop)) return;
   }
   std::erase_if(known_, [&](const auto& one) { return !there.contains(one.first); });
   retry_.Reset();
+}
+
+void PartWriter::AddWhatPodSays(const NodePod& pod, std::vector<HeldParts>& parts) {
+  const std::int64_t said_mib = MemoryMiBSaidBy(pod.metadata);
+  for (HeldParts& part : parts) {
+    if (said_mib != kSenselessMemory) part.memory_mib = said_mib;
+    for (const NodeContainerSpec& spec : pod.spec.containers) {
+      const auto sets_it = [](const NodeVariable& one) { return one.name == "NVIDIA_VISIBLE_DEVICES"; };
+      part.overrides_gpu |= spec.name == part.container && std::ranges::any_of(spec.env, sets_it);
+    }
+    if (!part.overrides_gpu || std::exchange(known_[pod.metadata.uid].is_override_told, true)) continue;
+    log_.Warn("a container sets NVIDIA_VISIBLE_DEVICES itself, and may see other GPUs than the one that it was given",
+              {{"pod", part.pod.ToString()}, {"container", part.container}});
+  }
 }
 
 kube::Json PartWriter::Plan(const NodePod& pod, std::span<const HeldParts> parts, std::span<const SharedGpu> gpus) {

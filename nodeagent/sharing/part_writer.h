@@ -41,6 +41,8 @@ class PartWriter {
   // False: nothing more is to be written now.
   bool Write(const NodePod& pod, kube::Json annotations, const std::stop_token& stop);
   void Failed(const char* what, const kube::Error& error);
+  // What the pod itself says of its parts. Warns once if a container chooses its GPUs itself.
+  void AddWhatPodSays(const NodePod& pod, std::vector<HeldParts>& parts);
   void TellLack(const kube::Error& error);
 
   kube::Client& client_;
@@ -59,6 +61,7 @@ class PartWriter {
     std::optional<kube::TimePoint> empty_since = {};      // It asks for parts, and holds none.
     kube::TimePoint not_before = kube::TimePoint::min();  // What is wrong with this pod alone.
     int failures = 0;
+    bool is_override_told = false;
   };
   std::map<std::string, Known> known_;  // By UID.
 

@@ -9,6 +9,7 @@
 
 #include "clientlib/base/wait.h"
 #include "crds/types/sharing_names.h"
+#include "nodeagent/sharing/part_memory.h"
 
 namespace grus {
 namespace {
@@ -28,6 +29,7 @@ bool HasStarted(const std::vector<NodeContainer>& statuses, std::string_view nam
 
 void AddAsks(const NodePod& pod, const std::vector<NodeContainerSpec>& containers,
              const std::vector<NodeContainer>& statuses, bool is_init, std::vector<PartAsk>& asks) {
+  const std::optional<GpushareAssumption> assumed = AssumptionOf(pod.metadata);
   for (const NodeContainerSpec& container : containers) {
     const PartAmounts amounts = AmountsOf(container.resources.limits);
     if (amounts.is_zero()) continue;
@@ -36,6 +38,8 @@ void AddAsks(const NodePod& pod, const std::vector<NodeContainerSpec>& container
                     .amounts = amounts,
                     .planned_gpu = std::string(pod.metadata.Annotation(api::kPlannedGpuAnnotation)),
                     .placement = PlacementOf(pod.metadata.Annotation(api::kPartPlacementKey), pod.spec.scheduler_name),
+                    .assumed = assumed,
+                    .memory_mib = amounts[PartResource::kMilli] > 0 ? MemoryMiBSaidBy(pod.metadata) : 0,
                     .is_init = is_init,
                     .has_started = HasStarted(statuses, container.name)});
   }
@@ -48,6 +52,7 @@ PartAmounts AmountsOf(const PartLimits& limits) {
   amounts[PartResource::kMilli] = AmountOf(limits.gpu_milli);
   amounts[PartResource::kMemory] = AmountOf(limits.vgpu_memory);
   amounts[PartResource::kCompute] = AmountOf(limits.vgpu_compute);
+  amounts[PartResource::kGpuMem] = AmountOf(limits.gpu_mem);
   return amounts;
 }
 

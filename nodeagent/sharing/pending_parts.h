@@ -11,6 +11,7 @@
 #include "clientlib/base/clock.h"
 #include "clientlib/model/meta.h"
 #include "nodeagent/node_pods.h"
+#include "nodeagent/sharing/gpushare_assumption.h"
 #include "nodeagent/sharing/part_resources.h"
 
 namespace grus {
@@ -21,8 +22,10 @@ struct PartAsk {
   PartAmounts amounts = {};  // More than any GPU has, for whatever cannot be given.
   std::string planned_gpu = {};
   std::optional<PartPlacement> placement = {};  // As the pod says.
-  bool is_init = false;                         // An init container: PodResources does not list it.
-  bool has_started = false;                     // The container has, once: it holds what it asked for.
+  std::optional<GpushareAssumption> assumed = {};
+  std::int64_t memory_mib = 0;  // Said by the pod, of thousandths; see MemoryMiBSaidBy().
+  bool is_init = false;         // An init container: PodResources does not list it.
+  bool has_started = false;     // The container has, once: it holds what it asked for.
   friend bool operator==(const PartAsk&, const PartAsk&) = default;
 };
 

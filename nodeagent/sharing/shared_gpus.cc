@@ -11,7 +11,8 @@ namespace grus {
 std::int64_t SharedGpu::count(PartResource resource) const {
   switch (resource) {
     case PartResource::kMilli: return kMilliOfGpu;
-    case PartResource::kMemory: return memory_mib / kMiBOfGiB;
+    case PartResource::kMemory:
+    case PartResource::kGpuMem: return memory_mib / kMiBOfGiB;
     // Without memory, a container could do nothing with it.
     case PartResource::kCompute: return memory_mib < kMiBOfGiB ? 0 : kPercentOfGpu;
   }
@@ -22,8 +23,10 @@ std::int64_t MilliOf(const PartAmounts& amounts) {
   return amounts[PartResource::kMilli] + amounts[PartResource::kCompute] * kMilliOfGpu / kPercentOfGpu;
 }
 
-std::int64_t MemoryMiBOf(const PartAmounts& amounts, const SharedGpu& gpu) {
-  return gpu.memory_mib * amounts[PartResource::kMilli] / kMilliOfGpu + amounts[PartResource::kMemory] * kMiBOfGiB;
+std::int64_t MemoryMiBOf(const PartAmounts& amounts, const SharedGpu& gpu, std::int64_t said_mib) {
+  const std::int64_t gib = amounts[PartResource::kMemory] + amounts[PartResource::kGpuMem];
+  const std::int64_t milli = amounts[PartResource::kMilli];
+  return (milli > 0 && said_mib > 0 ? said_mib : gpu.memory_mib * milli / kMilliOfGpu) + gib * kMiBOfGiB;
 }
 
 std::vector<SharedGpu> SharedGpus::Of(const NodeSample& look) {

@@ -29,7 +29,8 @@ struct SharedGpu {
 
 // What a container may use of `gpu`, with these amounts.
 std::int64_t MilliOf(const PartAmounts& amounts);
-std::int64_t MemoryMiBOf(const PartAmounts& amounts, const SharedGpu& gpu);
+// `said_mib`: by its pod, instead of in proportion to its thousandths; 0: nothing.
+std::int64_t MemoryMiBOf(const PartAmounts& amounts, const SharedGpu& gpu, std::int64_t said_mib = 0);
 
 class SharedGpus {
  public:

@@ -125,7 +125,7 @@ for pod in here there; do
 EOT
 done
 noted() { kube --kubeconfig "$1" patch pod "$2" --type merge -p "$3" "${@:4}"; }   # noted KUBECONFIG POD PATCH [FLAG...]
-its_notes='"sharing.ai.centauruscloud.io/gpus": "x", "sharing.ai.centauruscloud.io/enforcement": "None", "ai.centaurus.io/alnair-gpu-id": "x", "ai.centaurus.io/alnair-id": "x"'
+its_notes='"sharing.ai.centauruscloud.io/gpus": "x", "sharing.ai.centauruscloud.io/enforcement": "None", "ai.centaurus.io/alnair-gpu-id": "x", "ai.centaurus.io/alnair-id": "x", "ALIYUN_COM_GPU_MEM_IDX": "0", "ALIYUN_COM_GPU_MEM_ASSIGNED": "true"'
 check "unless asked for, it has no right to write pods" equals no eval "kube --kubeconfig $own auth can-i patch pods || true"
 check "and cannot" prints 'cannot [a-z]* resource "pods"' noted "$own" here "$(annotations "$its_notes")"
 old_pod=$(agent_on node-0)
@@ -147,6 +147,7 @@ while IFS='#' read -r what pod patch reason; do
 done <<EOT
 a pod of another node#there#$(annotations "$its_notes")#only pods of the node
 another annotation of a pod#here#$(annotations '"team": "a"')#only its own annotations of the pod
+when gpushare assumed its GPU#here#$(annotations '"ALIYUN_COM_GPU_MEM_ASSUME_TIME": "1"')#only its own annotations of the pod
 the GPU that the manager plans#here#$(annotations '"sharing.ai.centauruscloud.io/planned-gpu": "x"')#only its own annotations of the pod
 an annotation of a pod taken away#here#$(annotations '"mine": null')#only its own annotations of the pod
 a label of a pod#here#$(labels '"team": "a"')#nothing but annotations of the pod
@@ -162,6 +163,15 @@ check "refused: a user who says which GPU it has" prints 'only grus writes them'
 {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "liar", "annotations": {"sharing.ai.centauruscloud.io/planned-gpu": "GPU-a"}},
  "spec": {"containers": [{"name": "main", "image": "localhost/x:1"}]}}
 EOT
+with_memory() { # with_memory NAME MIB
+  kube create -f - <<EOT
+{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "$1", "annotations": {"sharing.ai.centauruscloud.io/memory-mib": "$2"}},
+ "spec": {"containers": [{"name": "main", "image": "localhost/x:1"}]}}
+EOT
+}
+check "a user may say how much memory the pod gets" with_memory large 8192
+check "refused: an amount that makes no sense" prints 'expected MiB of memory for each container' with_memory wrong 8Gi
+check "refused: to change it afterwards" prints 'only grus writes them' noted "$KUBECONFIG" large "$(annotations '"sharing.ai.centauruscloud.io/memory-mib": "1"')"
 need "what the agent wrote" noted "$own" here "$(annotations "$its_notes")"
 check "refused: a user who changes it" prints 'only grus writes them' noted "$KUBECONFIG" here "$(annotations '"sharing.ai.centauruscloud.io/gpus": "y"')"
 check "refused: a user who removes it" prints 'only grus writes them' noted "$KUBECONFIG" here "$(annotations '"sharing.ai.centauruscloud.io/gpus": null')"

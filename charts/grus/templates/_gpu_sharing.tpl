@@ -47,7 +47,7 @@ spec:
     - name: annotationsBefore
       expression: oldObject.metadata.?annotations.orValue({})
     - name: itsAnnotations
-      expression: '"^(sharing\\.ai\\.centauruscloud\\.io/(gpus|enforcement)|ai\\.centaurus\\.io/alnair-(gpu-)?id)$"'
+      expression: '"^(sharing\\.ai\\.centauruscloud\\.io/(gpus|enforcement)|ai\\.centaurus\\.io/alnair-(gpu-)?id|ALIYUN_COM_GPU_MEM_(IDX|POD|DEV|ASSIGNED))$"'
   validations:
     - expression: >-
         request.operation == "UPDATE" && request.?subResource.orValue("") == ""
@@ -107,19 +107,22 @@ spec:
       expression: 'request.operation == "UPDATE" ? oldObject.metadata.?annotations.orValue({}) : {}'
     - name: after
       expression: object.metadata.?annotations.orValue({})
-    # It says how a GPU is chosen, and is the user's own.
+    # How a GPU is chosen, and how much of its memory is needed, are the user's own.
     - name: placement
       expression: '"sharing.ai.centauruscloud.io/placement"'
+    - name: memory
+      expression: '"sharing.ai.centauruscloud.io/memory-mib"'
   validations:
     - expression: >-
         variables.after.all(key, !key.startsWith("sharing.ai.centauruscloud.io/") || key == variables.placement ||
+        (key == variables.memory && request.operation == "CREATE") ||
         (key in variables.before && variables.before[key] == variables.after[key]))
         && variables.before.all(key, !key.startsWith("sharing.ai.centauruscloud.io/") || key == variables.placement ||
         key in variables.after)
       reason: Forbidden
       message: >-
         the annotations sharing.ai.centauruscloud.io/... say which GPU a pod has; only grus writes them. Leave them out of
-        the pod or its template, but for sharing.ai.centauruscloud.io/placement
+        the pod or its template, but for placement, and memory-mib, which does not change once the pod is there
     - expression: >-
         !(variables.placement in variables.after) || variables.after[variables.placement] in ["pack", "spread"] ||
         (variables.placement in variables.before &&
@@ -127,6 +130,13 @@ spec:
       messageExpression: >-
         "the annotation " + variables.placement + " is \"" + variables.after[variables.placement] +
         "\": expected pack or spread, or no such annotation"
+    - expression: >-
+        request.operation != "CREATE" || !(variables.memory in variables.after)
+        || variables.after[variables.memory].matches("^[1-9][0-9]{0,7}$")
+      reason: Invalid
+      messageExpression: >-
+        "annotation " + variables.memory + ": expected MiB of memory for each container that asks for
+        ai.centauruscloud.io/gpu-milli, as a whole number from 1 on, such as \"8192\""
 ---
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding

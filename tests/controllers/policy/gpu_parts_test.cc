@@ -53,6 +53,23 @@ TEST(GpuParts, AlnairsMemoryIsInGibAndItsComputeInPercent) {
   EXPECT_EQ(offered.Extended("alnair/vgpu-compute#GPU-1"), 100);
 }
 
+TEST(GpuParts, GpusharesMemoryIsInGibOfEachGpuAndCountsAsNoThousandths) {
+  kube::Node node = NodeWith(
+      R"([{"uuid":"GPU-1","memoryMiB":15900,"milli":1000,"mode":"gpushare"},
+          {"uuid":"GPU-2","memoryMiB":40460,"milli":1000,"mode":"gpushare"}])");
+  node.status.allocatable = {{"aliyun.com/gpu-mem", kube::Quantity(54)}, {"aliyun.com/gpu-count", kube::Quantity(2)}};
+
+  const Resources offered = StateOf(node).allocatable;
+  const Resources request = Parts({{"aliyun.com/gpu-mem", 20}});
+
+  EXPECT_EQ(offered.Extended("aliyun.com/gpu-mem#GPU-1"), 15);
+  EXPECT_EQ(offered.Extended("aliyun.com/gpu-mem#GPU-2"), 39);
+  EXPECT_EQ(CopiesOnGpus(offered, {}, request, 10), 1);
+  EXPECT_EQ(ChooseGpu(offered, {}, request), "GPU-2");
+  EXPECT_EQ(MilliOfGpuParts(request), 0);
+  EXPECT_FALSE(IsGpuPart("aliyun.com/gpu-count"));
+}
+
 TEST(GpuParts, AnInventoryThatMakesNoSenseAddsNothing) {
   const Resources plain = StateOf(NodeWith("")).allocatable;
   for (const char* text :

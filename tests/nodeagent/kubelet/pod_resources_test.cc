@@ -68,7 +68,7 @@ void AddDevices(v1::ContainerResources& container, const std::string& resource, 
   added.mutable_device_ids()->Assign(ids.begin(), ids.end());
 }
 
-TEST(PodResources, ListsWhoHoldsWhatSortedAndLeavesOutWhoHoldsNothing) {
+TEST(PodResources, ListsWhoHoldsWhatSortedAlsoWhoHoldsNothing) {
   v1::ListPodResourcesResponse answer;
   AddDevices(AddContainer(answer, "team-b", "first", "main"), "a/b", {"2"});
   AddContainer(answer, "team-a", "idle", "main");
@@ -82,6 +82,7 @@ TEST(PodResources, ListsWhoHoldsWhatSortedAndLeavesOutWhoHoldsNothing) {
   const auto held = resources.List();
   ASSERT_TRUE(held) << held.error().message();
   EXPECT_EQ(*held, std::vector<HeldDevices>({
+                       {"team-a", "idle", "main", {}},
                        {"team-a", "two", "main", {{"a/b", {"1", "3", "7", "9"}}, {"a/c", {"x"}}}},
                        {"team-b", "first", "main", {{"a/b", {"2"}}}},
                    }));

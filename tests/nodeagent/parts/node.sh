@@ -80,6 +80,23 @@ container() { # container NAME LIMITS [MORE]
 JSON
 }
 alnair() { printf '"alnair/vgpu-memory": %d, "alnair/vgpu-compute": %d' "$1" "$2"; }   # alnair GIB PERCENT
+shared() { # shared NAME GIB ANNOTATIONS [GIB]: a pod of gpushare; the second number is for a second container.
+  # shellcheck disable=SC2016 # For the shell in the container.
+  local tell='echo share $NVIDIA_VISIBLE_DEVICES $ALIYUN_COM_GPU_MEM_IDX $ALIYUN_COM_GPU_MEM_POD $ALIYUN_COM_GPU_MEM_CONTAINER $ALIYUN_COM_GPU_MEM_DEV; exec sleep 100000'
+  part "$1" "\"aliyun.com/gpu-mem\": $2" '' "$3" | jq -c --arg tell "$tell" --argjson second "${4:-0}" \
+    '.spec.containers[0].command[2] = $tell | .spec.containers[0] as $first
+     | if $second > 0 then .spec.containers += [$first | .name = "aside" | .resources.limits["aliyun.com/gpu-mem"] = $second] else . end'
+}
+assumed() { # assumed INDEX TIME: as gpushare's extender writes it.
+  printf '"ALIYUN_COM_GPU_MEM_IDX": "%d", "ALIYUN_COM_GPU_MEM_ASSIGNED": "false", "ALIYUN_COM_GPU_MEM_ASSUME_TIME": "%d"' "$1" "$2"
+}
+gpushare_notes() { # gpushare_notes POD
+  kube get pod "$1" -o json | jq -r '.metadata.annotations | ["IDX", "POD", "DEV", "ASSIGNED"] as $keys | [.["ALIYUN_COM_GPU_MEM_" + $keys[]] // "none"] | join(" ")'
+}
+ids_given() { # ids_given RESOURCE: how often the one that is given most often, and how many are.
+  record | jq -r --arg resource "$1" '[.Data.PodDeviceEntries[] | select(.ResourceName == $resource) | .DeviceIDs[][]]
+    | "\(group_by(.) | map(length) | max) \(length)"'
+}
 remove() { kube delete pods "$@" --timeout=60s; }   # Returns once the kubelet has ended them.
 runs() { kube wait "${@/#/pod/}" --for=jsonpath='{.status.phase}'=Running --timeout=40s; }
 mixed() { # mixed COUNT: as many pods, with amounts that fit together; every fifth has two containers.

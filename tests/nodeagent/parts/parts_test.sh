@@ -206,7 +206,7 @@ check "annotations written by their user are replaced" within 15 prints "^GPU-.*
   kube get pod liar -o 'jsonpath={.metadata.annotations.ai\.centaurus\.io/alnair-gpu-id}'
 check "also ours" prints '"milli":50,"memoryMiB":2048' kube get pod liar -o 'jsonpath={.metadata.annotations.sharing\.ai\.centauruscloud\.io/gpus}'
 check "a pod's own NVIDIA_VISIBLE_DEVICES wins in its container" equals "parts all 2 5 2048" kube logs sees-all
-check "the annotation says what it was given" prints '"gpu":"GPU-.*"milli":50' \
+check "the annotation says what it was given, and that the pod sees more" within 15 prints '"gpu":"GPU-.*"milli":50.*"overridden":true' \
   kube get pod sees-all -o 'jsonpath={.metadata.annotations.sharing\.ai\.centauruscloud\.io/gpus}'
 check "they end" remove --all
 
@@ -216,7 +216,7 @@ set_mode mili
 gpu_count=2
 play
 start_agent
-check "a label that is no mode: the log says what is expected" within 15 prints 'is \\"mili\\": expected milli or alnair' tail -n 5 "$agent_log"
+check "a label that is no mode: the log says what is expected" within 15 prints 'is \\"mili\\": expected milli, alnair or gpushare' tail -n 5 "$agent_log"
 check "nothing is offered" within 20 offers 0 0
 stop_agent
 set_mode milli
@@ -241,6 +241,57 @@ check "once it has ended" remove old refused
 part after "$(alnair 10 60)" | kube create -f - >/dev/null
 check "a pod runs" runs after
 check "on the GPU that it had" within 15 equals "$old_gpu" gpu_of after
+check "they end" remove --all
+
+# --- gpushare's pods
+stop_agent
+set_mode gpushare
+gpu_count=4
+play
+start_agent
+capacity='.status.capacity.aliyun\.com/gpu-mem} {.status.capacity.aliyun\.com/gpu-count'
+check "the node offers gpushare's GiB, and how many GPUs it has" within 20 is node/real-0 '156 4' "$capacity"
+kube cordon real-0 >/dev/null
+for i in 0 1 2 3; do # The one that was assumed first is the last that the kubelet takes.
+  shared "twin$i" 4 "$(assumed "$i" $((9 - i)))"
+done | kube create -f - >/dev/null
+kube uncordon real-0 >/dev/null
+check "four equal pods at once run" runs twin0 twin1 twin2 twin3
+for i in 0 1 2 3; do
+  check "twin$i has the GPU that the extender assumed, and the original's variables" within 10 \
+    equals "share $(gpu "$i") $i 4 4 $((gpu_sizes[i] - 1))" kube logs "twin$i"
+  check "and its annotations say so" within 15 equals "$i 4 $((gpu_sizes[i] - 1)) true" gpushare_notes "twin$i"
+done
+{
+  shared alone 5 ''
+  shared liar 15 "$(assumed 3 1)"
+  shared large 70 "$(assumed 1 2)"
+} | kube create -f - >/dev/null
+check "pods run without an extender, and with an index where there is no room" runs alone liar large
+check "the one without has the fullest GPU" within 15 equals "3 5 15 true" gpushare_notes alone
+check "whoever writes an index without room gets another GPU" within 15 prints '^[12] 15 [0-9]* true$' gpushare_notes liar
+check "each GPU has its own size" within 15 equals "0 70 79 true" gpushare_notes large
+shared pair 6 '' 7 | kube create -f - >/dev/null
+check "a pod with two GPU containers runs" runs pair
+pair_gpus() { kube get pod pair -o 'jsonpath={.metadata.annotations.sharing\.ai\.centauruscloud\.io/gpus}' | jq -r 'map(.gpu) | unique | length'; }
+check "on one GPU" within 15 equals 1 pair_gpus
+check "its annotation counts both" within 15 prints '^[12] 13 [0-9]* true$' gpushare_notes pair
+check "no GiB is given twice" equals "1 119" ids_given aliyun.com/gpu-mem
+part counts '"aliyun.com/gpu-count": 1' | kube create -f - >/dev/null
+check "who asks for the count alone is told why it does not start" within 20 \
+  prints 'asks for aliyun.com/gpu-count, which only says how many GPUs a node has, without aliyun.com/gpu-mem' kube describe pod counts
+containers_of >"$work/containers"
+stop_agent KILL
+gpushare_offers() { is node/real-0 "$1" '.status.allocatable.aliyun\.com/gpu-mem'; }
+check "without the agent nothing more is offered" within 20 gpushare_offers 0
+shared waits 2 '' | kube create -f - >/dev/null
+check "a pod waits for it" within 10 says pod/waits 'Insufficient aliyun.com/gpu-mem' '.status.conditions[0].message'
+start_agent
+check "once it is back, the pod runs" runs waits
+kube delete pod waits >/dev/null
+check "agent started again: no container has noticed" equals "$(<"$work/containers")" containers_of
+shared later 4 "$(assumed 3 1)" | kube create -f - >/dev/null
+check "and pods come where they are assumed" within 40 equals "3 4 15 true" gpushare_notes later
 on_node kill "$(<"$work/agent.pid")"
 wait "$agent"
 check "the agent ends well" equals 0 echo $?

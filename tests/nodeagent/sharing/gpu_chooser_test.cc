@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "nodeagent/sharing/part_memory.h"
+
 namespace grus {
 namespace {
 
@@ -256,6 +258,59 @@ TEST(Thousandths, HaveNoCounterpart) {
   view.asks.reset();
   view.held.reset();
   EXPECT_EQ(Chosen(view), "B") << "packed, whoever it is";
+}
+
+// GPUs with as many MiB free; 1000 MiB each.
+ChooserView Thousandths(std::initializer_list<std::pair<std::string, std::int64_t>> gpus, std::int64_t milli) {
+  ChooserView view = Call(PartResource::kMilli, milli, {});
+  for (const auto& [uuid, mib] : gpus) {
+    GpuRoom room{.uuid = uuid, .total_mib = 1000, .free_mib = mib};
+    room.total[PartResource::kMilli] = 1000;
+    room.free[PartResource::kMilli] = 500 + static_cast<std::int64_t>(view.gpus.size());  // The first is the fullest.
+    view.gpus.push_back(room);
+  }
+  return view;
+}
+PartAsk Saying(const std::string& pod, std::int64_t milli, std::int64_t mib) {
+  PartAsk ask{.pod = {"a", pod}, .container = "c", .memory_mib = mib};
+  ask.amounts[PartResource::kMilli] = milli;
+  return ask;
+}
+
+TEST(ThousandthsWithMemory, GoWhereAsMuchIsFree) {
+  ChooserView view = Thousandths({{"A", 299}, {"B", 800}}, 300);
+  EXPECT_EQ(Chosen(view), "B") << "in proportion it is 300";
+  view.gpus[0].free_mib = 300;
+  EXPECT_EQ(Chosen(view), "A");
+  view.asks = {{Saying("p", 300, 301)}};
+  EXPECT_EQ(Chosen(view), "B");
+  view.asks = {{Saying("p", 300, 10)}};
+  view.gpus[0].free_mib = 10;
+  EXPECT_EQ(Chosen(view), "A") << "it says less than in proportion";
+  EXPECT_EQ(ChooseGpu(view)->memory_mib, 10);
+}
+
+TEST(ThousandthsWithMemory, GoWhereTheOneWhoSaysMostHasRoomAsFarAsAnyHas) {
+  ChooserView view = Thousandths({{"A", 300}, {"B", 800}}, 300);
+  view.asks = {{Saying("small", 300, 0), Saying("large", 300, 700)}};
+  EXPECT_EQ(Chosen(view), "B");
+  EXPECT_EQ(ChooseGpu(view)->memory_mib, 0) << "it is not known which of them it is";
+  view.gpus[1].free_mib = 600;
+  EXPECT_EQ(Chosen(view), "A");
+  view.listed = {{"a", "large"}};
+  EXPECT_EQ(
+      Chosen(view),
+      "no GPU of this node has 300 ai.centauruscloud.io/gpu-milli and memory (700 MiB) free: in MiB, A has 300 of "
+      "1000, B has 600 of 1000; create the pod again once others have ended, or ask for less "
+      "(sharing.ai.centauruscloud.io/memory-mib)");
+}
+
+TEST(ThousandthsWithMemory, ThatMakesNoSenseAreRefused) {
+  ChooserView view = Thousandths({{"A", 1000}}, 300);
+  view.asks = {{Saying("p", 300, kSenselessMemory)}};
+  EXPECT_EQ(Chosen(view),
+            "annotation sharing.ai.centauruscloud.io/memory-mib of the pod: expected MiB of memory for each of its "
+            "containers that asks for ai.centauruscloud.io/gpu-milli, as a whole number from 1 on, such as \"8192\"");
 }
 
 }  // namespace

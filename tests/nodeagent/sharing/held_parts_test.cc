@@ -40,5 +40,16 @@ TEST(HeldParts, WhoHoldsAGpuByAnotherResourceIsNamed) {
   EXPECT_THAT(HeldOtherwise({}, kAlnair, uuids), IsEmpty());
 }
 
+TEST(HeldParts, WhoHasAnIdOfGpusharesOwnPluginHoldsAllGpusAsThatGaveAnyIdForAnyGpu) {
+  const std::vector<std::string> uuids = {"GPU-1", "GPU-2"};
+  const auto gpushare = ResourcesOf(SharingMode::kGpushare);
+  const auto holders = HeldOtherwise({{"a", "old", "c", {{"aliyun.com/gpu-mem", {"GPU-1-_-0", "GPU-1-_-1"}}}},
+                                      {"a", "new", "c", {{"aliyun.com/gpu-mem", {"GPU-2_0"}}}}},
+                                     gpushare, uuids);
+  const std::string holder = "a/old, container c, by aliyun.com/gpu-mem of another device plugin";
+  EXPECT_THAT(holders, ElementsAre(Pair("GPU-1", holder), Pair("GPU-2", holder)));
+  EXPECT_THAT(HeldOtherwise({{"a", "new", "c", {{"aliyun.com/gpu-mem", {"GPU-2_0"}}}}}, gpushare, uuids), IsEmpty());
+}
+
 }  // namespace
 }  // namespace grus

@@ -42,6 +42,30 @@ TEST(PodPartAnnotations, OfThousandthsNameTheGpuAndNotEachOne) {
   EXPECT_EQ(texts[api::kHeldGpusAnnotation], R"({"main":{"gpu":"GPU-0","milli":300,"memoryMiB":24000}})");
 }
 
+TEST(PodPartAnnotations, OfGpushareSayWhatTheContractKnows) {
+  const std::vector<HeldParts> parts = {Holding("aside", PartResource::kGpuMem, "GPU-0", 1),
+                                        Holding("main", PartResource::kGpuMem, "GPU-1", 3)};
+  AnnotationTexts texts = PodPartAnnotations(parts, kGpus);
+  EXPECT_EQ(texts["ALIYUN_COM_GPU_MEM_IDX"], "1") << "of the container that has most";
+  EXPECT_EQ(texts["ALIYUN_COM_GPU_MEM_POD"], "4");
+  EXPECT_EQ(texts["ALIYUN_COM_GPU_MEM_DEV"], "39") << "of this GPU, not of the first";
+  EXPECT_EQ(texts["ALIYUN_COM_GPU_MEM_ASSIGNED"], "true");
+  EXPECT_EQ(texts[api::kHeldGpusAnnotation], R"({"aside":{"gpu":"GPU-0","milli":0,"memoryMiB":1024},)"
+                                             R"("main":{"gpu":"GPU-1","milli":0,"memoryMiB":3072}})");
+}
+
+TEST(PodPartAnnotations, OfGpushareAreLeftAloneWhereItsGpuIsGone) {
+  const std::vector<HeldParts> parts = {Holding("main", PartResource::kGpuMem, "GPU-7", 3)};
+  EXPECT_FALSE(PodPartAnnotations(parts, kGpus).contains("ALIYUN_COM_GPU_MEM_IDX"));
+}
+
+TEST(PodPartAnnotations, SayWhereThePodChoosesItsGpusItself) {
+  std::vector<HeldParts> parts = {Holding("main", PartResource::kMilli, "GPU-0", 300)};
+  parts.front().overrides_gpu = true;
+  EXPECT_EQ(PodPartAnnotations(parts, kGpus)[api::kHeldGpusAnnotation],
+            R"({"main":{"gpu":"GPU-0","milli":300,"memoryMiB":24000,"overridden":true}})");
+}
+
 TEST(PodPartAnnotations, StayShort) {
   const std::string uuid = "GPU-4f2c0a61-9e3b-4d58-8a77-0c1d2e3f4a5b";
   const auto length = [&](int count) {
@@ -54,7 +78,7 @@ TEST(PodPartAnnotations, StayShort) {
 
 TEST(PodPartAnnotations, OfAPodThatHoldsNothingAreNotThere) {
   const AnnotationTexts texts = PodPartAnnotations({}, kGpus);
-  EXPECT_EQ(texts.size(), 4u);
+  EXPECT_EQ(texts.size(), 4u) << "what gpushare's extender has assumed stays";
   EXPECT_THAT(texts, Each(Pair(::testing::_, IsEmpty())));
 }
 

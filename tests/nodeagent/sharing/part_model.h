@@ -22,7 +22,9 @@ namespace grus::testing {
 struct ModelOptions {
   std::uint64_t seed = 0;
   SharingMode mode = SharingMode::kAlnair;
-  bool is_honest = true;  // What the agent reads is there, and is what is so now.
+  bool is_honest = true;       // What the agent reads is there, and is what is so now.
+  bool says_memory = false;    // Some pods say how much memory their thousandths shall bring.
+  bool lists_admitted = true;  // PodResources lists the pod that the kubelet admits, before it holds anything.
 };
 
 struct ModelContainer {
@@ -32,12 +34,15 @@ struct ModelContainer {
 
 struct ModelPod {
   std::string name = {}, planned_gpu = {};
+  std::optional<GpushareAssumption> assumed = {};
+  std::int64_t memory_mib = 0;  // Of each container; 0: in proportion.
   std::vector<ModelContainer> containers = {};
 };
 
 // What a run has seen.
 struct ModelCounts {
-  int admitted = 0, refused = 0, started = 0, delayed = 0, agent_restarts = 0, kubelet_restarts = 0, split = 0;
+  int admitted = 0, refused = 0, started = 0, delayed = 0, agent_restarts = 0, kubelet_restarts = 0, split = 0,
+      as_assumed = 0;
 };
 
 class PartModel {
@@ -97,6 +102,8 @@ class PartModel {
       ModelContainer container{.name = "c" + std::to_string(i)};
       if (options_.mode == SharingMode::kMilli) {
         container.amounts[PartResource::kMilli] = 50 * Draw(1, 20);
+      } else if (options_.mode == SharingMode::kGpushare) {
+        container.amounts[PartResource::kGpuMem] = Draw(1, 4);
       } else {
         // Few values, so that different containers ask for equal amounts.
         container.amounts[PartResource::kMemory] = Draw(1, 4);
@@ -104,7 +111,9 @@ class PartModel {
       }
       pod.containers.push_back(container);
     }
-    if (Happens(40)) pod.planned_gpu = Happens(80) ? "GPU-" + std::to_string(Draw(0, 8)) : "nonsense, \"GPU";
+    if (options_.mode == SharingMode::kGpushare && Happens(60)) pod.assumed = GpushareAssumption{Draw(0, 8), next_};
+    else if (Happens(40)) pod.planned_gpu = Happens(80) ? "GPU-" + std::to_string(Draw(0, 8)) : "nonsense, \"GPU";
+    if (options_.says_memory && Happens(50)) pod.memory_mib = 512 * Draw(1, 12);
     waiting_.push_back(pod);
     pods_.push_back(std::move(pod));
   }
@@ -151,30 +160,56 @@ class PartModel {
     return ids;
   }
   // Some GPU has all that the container asks for.
-  bool HasRoom(const ModelContainer& container) {
+  bool HasRoom(const ModelPod& pod, const ModelContainer& container) {
     std::map<std::string, PartAmounts> free;
-    for (DevicePlugin* plugin : agent_->plugins()) {
-      const auto resource = *std::ranges::find(kPartResources, plugin->resource(),
-                                               [](PartResource one) { return std::string(NameOf(one)); });
-      for (const std::string& id : Available(*plugin)) ++free[ParsePartId(id)->gpu][resource];
+    for (const PartResource resource : ResourcesOf(options_.mode)) {
+      for (const std::string& id : Available(PluginOf(resource))) ++free[ParsePartId(id)->gpu][resource];
     }
     return std::ranges::any_of(free, [&](const auto& one) {
+      const std::int64_t milli = container.amounts[PartResource::kMilli];
+      if (milli > 0 && MemoryMiBFree(one.first, pod.memory_mib, milli) < 0) return false;
       return std::ranges::all_of(
           kPartResources, [&](PartResource resource) { return one.second[resource] >= container.amounts[resource]; });
     });
   }
+  // What would be left of the memory of this GPU.
+  std::int64_t MemoryMiBFree(const std::string& uuid, std::int64_t said_mib, std::int64_t milli) {
+    const std::vector<SharedGpu> gpus = agent_->gpus();
+    const SharedGpu& gpu = *std::ranges::find(gpus, uuid, &SharedGpu::uuid);
+    std::int64_t free = gpu.memory_mib - (said_mib > 0 ? said_mib : gpu.memory_mib * milli / 1000);
+    for (auto& [owner, environment] : environment_) {
+      if (GpusOfContainer(owner).contains(uuid)) free -= std::stoll(environment.at("GRUS_GPU_MEMORY_MIB"));
+    }
+    return free;
+  }
+  // The GPU that was assumed for the pod, if it has the room; else empty.
+  std::string AssumedGpu(const ModelPod& pod, std::int64_t amount) {
+    const std::vector<SharedGpu> gpus = agent_->gpus();
+    const auto at = static_cast<std::size_t>(pod.assumed ? pod.assumed->gpu : 99);
+    if (at >= gpus.size()) return "";
+    const std::vector<std::string> free = Available(PluginOf(PartResource::kGpuMem));
+    const auto is_of = [&](const std::string& id) { return ParsePartId(id)->gpu == gpus[at].uuid; };
+    return std::ranges::count_if(free, is_of) >= amount ? gpus[at].uuid : "";
+  }
   // False: the kubelet was started again before it had come to an end.
   bool Admit(const ModelPod& pod) {
+    admitted_ = pod.name;
     for (const ModelContainer& container : pod.containers) {
       std::vector<PartResource> order(kPartResources.begin(), kPartResources.end());
       std::erase_if(order, [&](PartResource one) { return container.amounts[one] == 0; });
       std::ranges::shuffle(order, random_);
-      const bool has_room = HasRoom(container);
+      const bool has_room = HasRoom(pod, container);
       for (const PartResource resource : order) {
         if (!IdsOf({pod.name, container.name}, std::string(NameOf(resource))).empty()) continue;
         if (Happens(3)) return false;
         clock_.Advance(std::chrono::milliseconds(Draw(1, 80)));
-        if (Take({pod.name, container.name}, resource, static_cast<int>(container.amounts[resource]))) continue;
+        const std::string assumed = AssumedGpu(pod, container.amounts[resource]);
+        if (Take({pod.name, container.name}, resource, static_cast<int>(container.amounts[resource]))) {
+          if (!options_.is_honest || assumed.empty()) continue;
+          ++counts_.as_assumed;
+          if (!GpusOfContainer({pod.name, container.name}).contains(assumed)) Fault(pod.name + " was swapped");
+          continue;
+        }
         ++counts_.refused;
         if (has_room && options_.is_honest) {
           Fault(pod.name + "/" + container.name + " was refused, and a GPU had room: " + why_);
@@ -261,8 +296,8 @@ class PartModel {
   }
   std::set<std::string> GpusOfContainer(const Owner& owner) {
     std::set<std::string> gpus;
-    for (DevicePlugin* plugin : agent_->plugins()) {
-      for (const std::string& id : IdsOf(owner, plugin->resource())) gpus.insert(ParsePartId(id)->gpu);
+    for (const PartResource resource : ResourcesOf(options_.mode)) {
+      for (const std::string& id : IdsOf(owner, std::string(NameOf(resource)))) gpus.insert(ParsePartId(id)->gpu);
     }
     return gpus;
   }
@@ -277,6 +312,10 @@ class PartModel {
   }
   std::vector<HeldDevices> HeldNow() const {
     std::map<Owner, HeldDevices> held;
+    for (const ModelPod& pod : pods_) {
+      if (!options_.lists_admitted || (pod.name != admitted_ && !running_.contains(pod.name))) continue;
+      for (const ModelContainer& one : pod.containers) held[{pod.name, one.name}] = {"a", pod.name, one.name, {}};
+    }
     for (const auto& [resource, ids] : book_) {
       for (const auto& [id, owner] : ids) {
         HeldDevices& one = held[owner];
@@ -296,6 +335,8 @@ class PartModel {
                         .container = container.name,
                         .amounts = container.amounts,
                         .planned_gpu = pod.planned_gpu,
+                        .assumed = pod.assumed,
+                        .memory_mib = pod.memory_mib,
                         .has_started = running_.contains(pod.name)});
       }
     }
@@ -329,6 +370,7 @@ class PartModel {
   std::unique_ptr<PartPlugins> agent_;
 
   int next_ = 0;
+  std::string admitted_;                  // The pod that the kubelet admits, or did last.
   std::vector<ModelPod> pods_, waiting_;  // Those that have not ended; those that the kubelet has not admitted.
   std::set<std::string> running_;
   Book book_, checkpoint_;

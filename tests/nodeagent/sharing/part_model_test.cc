@@ -13,10 +13,14 @@ using testing::PartModel;
 constexpr int kSteps = 25;
 
 // Plays all seeds; what they have seen together.
-ModelCounts PlayAll(SharingMode mode, bool is_honest, std::uint64_t seeds) {
+ModelCounts PlayAll(SharingMode mode, bool is_honest, std::uint64_t seeds, bool says_memory = false) {
   ModelCounts sum;
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
-    PartModel model({.seed = seed, .mode = mode, .is_honest = is_honest});
+    PartModel model({.seed = seed,
+                     .mode = mode,
+                     .is_honest = is_honest,
+                     .says_memory = says_memory,
+                     .lists_admitted = mode == SharingMode::kGpushare || says_memory || seed % 2 == 0});
     model.Play(kSteps);
     for (const std::string& fault : model.faults()) ADD_FAILURE() << "seed " << seed << ": " << fault;
     if (::testing::Test::HasFailure()) break;
@@ -25,6 +29,7 @@ ModelCounts PlayAll(SharingMode mode, bool is_honest, std::uint64_t seeds) {
     sum.started += model.counts().started;
     sum.delayed += model.counts().delayed;
     sum.split += model.counts().split;
+    sum.as_assumed += model.counts().as_assumed;
     sum.agent_restarts += model.counts().agent_restarts;
     sum.kubelet_restarts += model.counts().kubelet_restarts;
   }
@@ -54,6 +59,28 @@ TEST(PartModel, ThousandthsAreNeverGivenTwice) {
   const ModelCounts counts = PlayAll(SharingMode::kMilli, true, 15);
   EXPECT_GT(counts.admitted, 60);
   EXPECT_GT(counts.refused, 3);
+  EXPECT_EQ(counts.split, 0);
+}
+
+TEST(PartModel, MemoryThatPodsSayIsNeverPromisedBeyondWhatAGpuHas) {
+  const ModelCounts counts = PlayAll(SharingMode::kMilli, true, 20, true);
+  EXPECT_GT(counts.admitted, 60);
+  EXPECT_GT(counts.refused, 3);
+  EXPECT_EQ(counts.delayed, 0);
+}
+
+TEST(PartModel, GpusharesPodsAreWhereItsExtenderAssumedThemIfThereIsRoomAndOnNoFullGpu) {
+  const ModelCounts counts = PlayAll(SharingMode::kGpushare, true, 30);
+  EXPECT_GT(counts.admitted, 60);
+  EXPECT_GT(counts.refused, 3);
+  EXPECT_GT(counts.as_assumed, 30);
+  EXPECT_EQ(counts.split, 0);
+  EXPECT_EQ(counts.delayed, 0);
+}
+
+TEST(PartModel, GpusharesMemoryIsNeverGivenTwiceWithLateOrMissingAnswers) {
+  const ModelCounts counts = PlayAll(SharingMode::kGpushare, false, 30);
+  EXPECT_GT(counts.admitted, 60);
   EXPECT_EQ(counts.split, 0);
 }
 

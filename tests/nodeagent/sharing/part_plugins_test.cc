@@ -145,6 +145,61 @@ TEST_F(PartPluginsTest, PodsThatSayNothingArePackedOrSpreadAsTheNodeSays) {
   EXPECT_EQ(gpu(Take(Memory(), free, 300)), "GPU-0");
 }
 
+TEST_F(PartPluginsTest, ThousandthsBringTheMemoryThatThePodSaysAndNoGpuPromisesMoreThanItHas) {
+  Begin(SharingMode::kMilli);
+  const auto ask = [&](const std::string& pod, std::int64_t mib) {
+    PartAsk asked{.pod = {"a", pod}, .container = "c", .memory_mib = mib};
+    asked.amounts[PartResource::kMilli] = 100;
+    pending_.asks->push_back(asked);
+  };
+  const auto take = [&](const std::string& pod, int from) {
+    holders_.held.push_back({"a", pod, "c", {}});
+    const auto ids = Take(Memory(), Ids("GPU-0", 100, from) + Ids("GPU-1", 100, from), 100);
+    holders_.held.back().ids["ai.centauruscloud.io/gpu-milli"] = ids;
+    return ids.empty() ? why_ : ParsePartId(ids.front())->gpu;
+  };
+  ask("large", 7000);
+  EXPECT_EQ(take("large", 0), "GPU-0");
+  ask("next", 1205);
+  EXPECT_EQ(take("next", 100), "GPU-1") << "of 8204 MiB, 1204 are left";
+  ask("little", 1204);
+  EXPECT_EQ(take("little", 200), "GPU-0");
+  ask("too-much", 7000);
+  EXPECT_THAT(take("too-much", 300), HasSubstr("memory (7000 MiB) free: in MiB, GPU-0 has 0 of 8204, GPU-1 has 6999"));
+  ask("plain", 0);
+  EXPECT_EQ(take("plain", 400), "GPU-1") << "in proportion it is 820";
+}
+
+TEST_F(PartPluginsTest, TheEnvironmentSaysTheMemoryThatThePodSays) {
+  Begin(SharingMode::kMilli);
+  PartAsk ask{.pod = {"a", "p"}, .container = "c", .memory_mib = 5000};
+  ask.amounts[PartResource::kMilli] = 100;
+  pending_.asks = {{ask}};
+  const auto setup = Memory().Allocate(Ids("GPU-0", 100));
+  ASSERT_TRUE(setup.ok());
+  EXPECT_EQ(setup->environment.at("GRUS_GPU_MEMORY_MIB"), "5000");
+}
+
+TEST_F(PartPluginsTest, AContainerWithoutTheMemoryThatItSaysWaitsUntilOthersHaveEnded) {
+  Begin(SharingMode::kMilli);
+  for (const std::string pod : {"p", "q"}) {
+    PartAsk ask{.pod = {"a", pod}, .container = "c", .memory_mib = 5000};
+    ask.amounts[PartResource::kMilli] = 100;
+    pending_.asks->push_back(ask);
+  }
+  Hold("p", {{"ai.centauruscloud.io/gpu-milli", Ids("GPU-0", 100)}});
+  Hold("q", {{"ai.centauruscloud.io/gpu-milli", Ids("GPU-0", 100, 100)}});
+  EXPECT_EQ(WhyNot(Memory().PreStart(Ids("GPU-0", 100))), "") << "the other has not been let start";
+  EXPECT_THAT(WhyNot(Memory().PreStart(Ids("GPU-0", 100, 100))),
+              HasSubstr("a/q, container c: it asks for 5000 MiB of GPU-0, which has 3204 left"));
+  EXPECT_EQ(WhyNot(Memory().PreStart(Ids("GPU-0", 100))), "") << "it may start again";
+  Begin(SharingMode::kMilli);
+  pending_.asks->front().has_started = true;
+  EXPECT_THAT(WhyNot(Memory().PreStart(Ids("GPU-0", 100, 100))), HasSubstr("3204 left")) << "a new agent sees it run";
+  holders_.held.erase(holders_.held.begin());
+  EXPECT_EQ(WhyNot(Memory().PreStart(Ids("GPU-0", 100, 100))), "");
+}
+
 TEST_F(PartPluginsTest, RefuseWhatCannotBeGivenAndSayWhatToDo) {
   Begin();
   EXPECT_THAT(WhyNot(Memory().Allocate({})), HasSubstr("0 alnair/vgpu-memory: ask for at least 1"));

@@ -24,6 +24,7 @@ TEST(SharingMode, StandsInTheLabelOfTheNode) {
   EXPECT_EQ(*SharingModeOf(kube::ObjectMeta()), SharingMode::kNone);
   EXPECT_EQ(*SharingModeOf(NodeWith("milli")), SharingMode::kMilli);
   EXPECT_EQ(*SharingModeOf(NodeWith("alnair")), SharingMode::kAlnair);
+  EXPECT_EQ(*SharingModeOf(NodeWith("gpushare")), SharingMode::kGpushare);
 }
 
 TEST(SharingMode, AnUnknownOneIsAnErrorThatSaysWhatIsExpected) {
@@ -32,7 +33,7 @@ TEST(SharingMode, AnUnknownOneIsAnErrorThatSaysWhatIsExpected) {
     ASSERT_FALSE(mode.ok()) << text;
     EXPECT_THAT(mode.error().message(),
                 HasSubstr("node-1: label sharing.ai.centauruscloud.io/mode is \"" + text + "\""));
-    EXPECT_THAT(mode.error().message(), HasSubstr("milli or alnair"));
+    EXPECT_THAT(mode.error().message(), HasSubstr("milli, alnair or gpushare"));
   }
 }
 
@@ -56,12 +57,14 @@ TEST(SharingMode, OffersItsResourcesAndNoOthers) {
   EXPECT_THAT(ResourcesOf(SharingMode::kNone), IsEmpty());
   EXPECT_THAT(ResourcesOf(SharingMode::kMilli), ElementsAre(PartResource::kMilli));
   EXPECT_THAT(ResourcesOf(SharingMode::kAlnair), ElementsAre(PartResource::kMemory, PartResource::kCompute));
+  EXPECT_THAT(ResourcesOf(SharingMode::kGpushare), ElementsAre(PartResource::kGpuMem));
 }
 
 TEST(PartResource, MemoryAndComputeBelongTogether) {
   EXPECT_EQ(CounterpartOf(PartResource::kMemory), PartResource::kCompute);
   EXPECT_EQ(CounterpartOf(PartResource::kCompute), PartResource::kMemory);
   EXPECT_EQ(CounterpartOf(PartResource::kMilli), std::nullopt);
+  EXPECT_EQ(CounterpartOf(PartResource::kGpuMem), std::nullopt);
 }
 
 }  // namespace

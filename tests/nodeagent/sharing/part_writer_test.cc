@@ -136,6 +136,43 @@ TEST_F(PartWriterTest, PodsSayWhatTheyHoldAndThenTheWriterRests) {
   EXPECT_EQ(door_.writes, 1);
 }
 
+TEST_F(PartWriterTest, MemoryIsWhatThePodSaysIfItHoldsThousandths) {
+  AddPod("p", true, R"({"sharing.ai.centauruscloud.io/memory-mib":"5000"})");
+  holders_.held.push_back({"a", "p", "c", {{"ai.centauruscloud.io/gpu-milli", {"GPU-0_0", "GPU-0_1"}}}});
+  AddPod("gib", true, R"({"sharing.ai.centauruscloud.io/memory-mib":"5000"})");
+  Hold("gib", 2);
+  AddPod("senseless", true, R"({"sharing.ai.centauruscloud.io/memory-mib":"much"})");
+  holders_.held.push_back({"a", "senseless", "c", {{"ai.centauruscloud.io/gpu-milli", {"GPU-0_500"}}}});
+  Play(seconds(5));
+  EXPECT_EQ(Annotation("p", api::kHeldGpusAnnotation), R"({"c":{"gpu":"GPU-0","milli":2,"memoryMiB":5000}})");
+  EXPECT_EQ(Annotation("gib", api::kHeldGpusAnnotation), R"({"c":{"gpu":"GPU-0","milli":0,"memoryMiB":2048}})");
+  EXPECT_EQ(Annotation("senseless", api::kHeldGpusAnnotation), R"({"c":{"gpu":"GPU-0","milli":1,"memoryMiB":8}})");
+  EXPECT_EQ(Annotation("p", "sharing.ai.centauruscloud.io/memory-mib"), "5000") << "it stays";
+}
+
+TEST_F(PartWriterTest, AContainerThatSetsItsVisibleDevicesItselfIsToldOnceAndMarked) {
+  const auto add = [&](const std::string& name, const std::string& variable) {
+    Json pod = kit::FromText(
+        R"({"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"a"},"spec":{"nodeName":"node-1","containers":[
+        {"name":"c","image":"a","env":[{"name":"A","value":"1"},{"value":"all"}],
+         "resources":{"limits":{"alnair/vgpu-memory":"2"}}}]}})");
+    pod["metadata"]["name"] = name;
+    (*(*pod["spec"]["containers"].AsArray())[0]["env"].AsArray())[1]["name"] = variable;
+    kit::Must(server_.Create("pods", std::move(pod)));
+    Catch();
+  };
+  add("own", "NVIDIA_VISIBLE_DEVICES");
+  Hold("own");
+  add("other", "NVIDIA_DRIVER_CAPABILITIES");
+  Hold("other", 2);
+  const std::string logged = Play(minutes(5));
+  EXPECT_EQ(Annotation("own", api::kHeldGpusAnnotation),
+            R"({"c":{"gpu":"GPU-0","milli":0,"memoryMiB":2048,"overridden":true}})");
+  EXPECT_EQ(Annotation("other", api::kHeldGpusAnnotation), R"({"c":{"gpu":"GPU-0","milli":0,"memoryMiB":2048}})");
+  EXPECT_EQ(CountIn(logged, "a container sets NVIDIA_VISIBLE_DEVICES itself"), 1) << logged;
+  EXPECT_EQ(CountIn(logged, "pod=a/own"), 1) << logged;
+}
+
 TEST_F(PartWriterTest, WhatUsersWriteIsOverwritten) {
   AddPod("p", true, R"({"sharing.ai.centauruscloud.io/gpus":"{\"c\":{\"gpu\":\"GPU-9\"}}","mine":"1"})");
   Hold("p");

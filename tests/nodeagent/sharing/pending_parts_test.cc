@@ -26,10 +26,12 @@ PartAmounts AmountsOfText(const std::string& limits) {
 
 TEST(PartAmounts, AreTheLimitsOfTheContainer) {
   const PartAmounts amounts = AmountsOfText(
-      R"({"alnair/vgpu-memory":"2","alnair/vgpu-compute":50,"ai.centauruscloud.io/gpu-milli":"1k","cpu":"500m"})");
+      R"({"alnair/vgpu-memory":"2","alnair/vgpu-compute":50,"ai.centauruscloud.io/gpu-milli":"1k","aliyun.com/gpu-mem":"3",
+          "cpu":"500m"})");
   EXPECT_EQ(amounts[PartResource::kMemory], 2);
   EXPECT_EQ(amounts[PartResource::kCompute], 50);
   EXPECT_EQ(amounts[PartResource::kMilli], 1000);
+  EXPECT_EQ(amounts[PartResource::kGpuMem], 3);
   EXPECT_TRUE(AmountsOfText(R"({"cpu":"1","nvidia.com/gpu":"1","alnair/vgpu-memory":"0"})").is_zero());
 }
 

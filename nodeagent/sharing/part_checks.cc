@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nodeagent/sharing/part_checks.h"
+
+#include <algorithm>
+#include <string>
+
+#include "nodeagent/sharing/part_memory.h"
+
+namespace grus {
+namespace {
+
+kube::Error Refused(const std::string& why) { return kube::Error(kube::ErrorCode::kInvalidArgument, why); }
+
+}  // namespace
+
+kube::Status CheckHeld(const HeldParts& held) {
+  const std::string owner = OwnerText(held.pod, held.container);
+  if (held.gpus().size() > 1) {
+    std::string list;
+    for (const std::string& gpu : held.gpus()) list.append(list.empty() ? "" : ", ").append(gpu);
+    return Refused(owner + ": its parts lie on several GPUs (" + list +
+                   "); delete the pod, and create it again, so that it gets them on one");
+  }
+  const PartAmounts amounts = held.amounts();
+  if (amounts[PartResource::kCompute] > 0 && amounts[PartResource::kMemory] == 0) {
+    return Refused(owner + ": it asks for " + AmountText(amounts[PartResource::kCompute], PartResource::kCompute) +
+                   " without memory; add limits of " + std::string(NameOf(PartResource::kMemory)) +
+                   " (GiB) to the container, and create the pod again");
+  }
+  return {};
+}
+
+kube::Status CheckMemory(const HeldParts& starting, std::span<const HeldParts> started, const SharedGpu& gpu) {
+  if (starting.amounts()[PartResource::kMilli] == 0) return {};
+  std::int64_t free = gpu.memory_mib;
+  for (const HeldParts& other : started) {
+    if (other.first_gpu() == gpu.uuid) free -= MemoryMiBOf(other.amounts(), gpu, other.memory_mib);
+  }
+  const std::int64_t wanted = MemoryMiBOf(starting.amounts(), gpu, starting.memory_mib);
+  if (wanted <= free) return {};
+  return Refused(OwnerText(starting.pod, starting.container) + ": it asks for " + std::to_string(wanted) + " MiB of " +
+                 gpu.uuid + ", which has " + std::to_string(std::max<std::int64_t>(free, 0)) +
+                 " left; it starts once others there have ended, or create the pod again with less (" +
+                 kMemoryMiBAnnotation + ")");
+}
+
+}  // namespace grus

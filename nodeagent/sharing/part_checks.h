@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether a container may start with what it holds. Pure. An error names the container and what to do.
+#pragma once
+
+#include <span>
+
+#include "clientlib/base/result.h"
+#include "nodeagent/sharing/held_parts.h"
+#include "nodeagent/sharing/shared_gpus.h"
+
+namespace grus {
+
+// On one GPU, with memory.
+kube::Status CheckHeld(const HeldParts& starting);
+
+// `gpu` has the memory that `starting` asks for by thousandths, beside those that have started. REQUIRES: each holds
+// parts.
+kube::Status CheckMemory(const HeldParts& starting, std::span<const HeldParts> started, const SharedGpu& gpu);
+
+}  // namespace grus

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nodeagent/sharing/part_memory.h"
+
+#include <charconv>
+#include <string_view>
+
+namespace grus {
+namespace {
+
+constexpr std::size_t kMostDigits = 8;  // 95 TiB.
+
+}  // namespace
+
+std::int64_t MemoryMiBSaidBy(const kube::ObjectMeta& pod) {
+  if (!pod.annotations.contains(kMemoryMiBAnnotation)) return 0;
+  const std::string_view text = pod.Annotation(kMemoryMiBAnnotation);
+  std::int64_t mib = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), mib);
+  const bool is_number = error == std::errc() && end == text.data() + text.size();
+  return is_number && mib > 0 && text.size() <= kMostDigits ? mib : kSenselessMemory;
+}
+
+}  // namespace grus
