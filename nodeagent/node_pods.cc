@@ -47,6 +47,7 @@ std::span<const kube::FieldInfo> NodePodSpec::Fields() {
   static constexpr kube::FieldInfo kFields[] = {
       kube::Field<&T::containers>("containers"),
       kube::Field<&T::init_containers>("initContainers"),
+      kube::Field<&T::resource_claims>("resourceClaims"),
   };
   return kFields;
 }

@@ -2,6 +2,7 @@
 // What the kubelet says of held devices, as parts of GPUs. Pure.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -14,18 +15,31 @@
 
 namespace grus {
 
+// Of a claimed GPU (DRA).
+struct ClaimedPart {
+  std::string gpu = {};  // UUID
+  std::int64_t milli = 0, memory_mib = 0;
+  friend bool operator==(const ClaimedPart&, const ClaimedPart&) = default;
+};
+
 struct HeldParts {
   kube::ObjectKey pod = {};
   std::string container = {};
   std::map<PartResource, std::vector<PartId>> ids = {};  // Of the resources of which it holds any; sorted.
 
-  PartAmounts amounts() const;
-  std::vector<std::string> gpus() const;  // UUIDs; all parts of a container should lie on one.
+  std::vector<ClaimedPart> claimed = {};  // One for each GPU.
+
+  PartAmounts amounts() const;            // Without what is claimed.
+  std::vector<std::string> gpus() const;  // UUIDs; all parts of a container should lie on one, but for claimed ones.
   friend bool operator==(const HeldParts&, const HeldParts&) = default;
 };
 
-// Containers that hold parts, of these resources.
-std::vector<HeldParts> PartsOf(const std::vector<HeldDevices>& held, std::span<const PartResource> resources);
+// What the container runtime adds to a container by this CDI id; empty: it is none of ours.
+using ClaimedParts = std::function<std::vector<ClaimedPart>(const std::string& cdi_id)>;
+
+// Containers that hold parts, of these resources or claimed. `claimed` may be null: then nothing is.
+std::vector<HeldParts> PartsOf(const std::vector<HeldDevices>& held, std::span<const PartResource> resources,
+                               const ClaimedParts& claimed = {});
 
 // Of GPUs whose devices have ids that begin with the UUID, as those of NVIDIA's device plugin and ours: who holds any
 // under a resource that is not one of `resources`, by UUID: "team-a/bert-0, container main, by nvidia.com/gpu".

@@ -13,7 +13,8 @@ namespace grus {
 
 inline constexpr char kAlnairGpuIdAnnotation[] = "ai.centaurus.io/alnair-gpu-id";
 inline constexpr char kAlnairIdAnnotation[] = "ai.centaurus.io/alnair-id";
-// {"CONTAINER": {"gpu": UUID, "milli": thousandths, "memoryMiB": ...}}
+// {"CONTAINER": {"gpu": UUID, "milli": thousandths, "memoryMiB": ...}}; of claims on several GPUs, the others as
+// "more".
 inline constexpr char kPodGpusAnnotation[] = "sharing.ai.centauruscloud.io/gpus";
 // What holds a container to its part: "None", as long as nothing does.
 inline constexpr char kEnforcementAnnotation[] = "sharing.ai.centauruscloud.io/enforcement";

@@ -32,6 +32,7 @@ std::string_view NameOf(SharingMode mode) {
     case SharingMode::kNone: return "";
     case SharingMode::kMilli: return "milli";
     case SharingMode::kAlnair: return "alnair";
+    case SharingMode::kDra: return "dra";
   }
   return "";
 }
@@ -43,6 +44,7 @@ std::span<const PartResource> ResourcesOf(SharingMode mode) {
     case SharingMode::kNone: return {};
     case SharingMode::kMilli: return kMilli;
     case SharingMode::kAlnair: return kAlnair;
+    case SharingMode::kDra: return {};  // Claims name the GPU.
   }
   return {};
 }
@@ -50,12 +52,12 @@ std::span<const PartResource> ResourcesOf(SharingMode mode) {
 kube::Result<SharingMode> SharingModeOf(const kube::ObjectMeta& node) {
   if (!node.labels.contains(kSharingModeLabel)) return SharingMode::kNone;
   const std::string_view text = node.Label(kSharingModeLabel);
-  for (const SharingMode mode : {SharingMode::kMilli, SharingMode::kAlnair}) {
+  for (const SharingMode mode : {SharingMode::kMilli, SharingMode::kAlnair, SharingMode::kDra}) {
     if (text == NameOf(mode)) return mode;
   }
   return kube::Error(kube::ErrorCode::kInvalidArgument, "node " + node.name + ": label " + kSharingModeLabel +
                                                             " is \"" + std::string(text) +
-                                                            "\": expected milli or alnair, or no such label");
+                                                            "\": expected milli, alnair or dra, or no such label");
 }
 
 }  // namespace grus

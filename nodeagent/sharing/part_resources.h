@@ -35,11 +35,11 @@ std::optional<PartResource> CounterpartOf(PartResource resource);
 std::string AmountText(std::int64_t amount, PartResource resource);  // "300 ai.centauruscloud.io/gpu-milli"
 
 // In which way a node offers its GPUs: in one only, as the kubelet counts each resource by itself.
-enum class SharingMode { kNone, kMilli, kAlnair };
+enum class SharingMode { kNone, kMilli, kAlnair, kDra };
 inline constexpr char kSharingModeLabel[] = "sharing.ai.centauruscloud.io/mode";
 
-std::string_view NameOf(SharingMode mode);  // The label's value; "" for kNone.
-std::span<const PartResource> ResourcesOf(SharingMode mode);
+std::string_view NameOf(SharingMode mode);                    // The label's value; "" for kNone.
+std::span<const PartResource> ResourcesOf(SharingMode mode);  // Of device plugins; kDra has none.
 // By the label of the node; without it: kNone. Error (kInvalidArgument): a value that is not known.
 kube::Result<SharingMode> SharingModeOf(const kube::ObjectMeta& node);
 

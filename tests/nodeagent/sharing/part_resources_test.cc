@@ -22,6 +22,7 @@ TEST(SharingMode, StandsInTheLabelOfTheNode) {
   EXPECT_EQ(*SharingModeOf(kube::ObjectMeta()), SharingMode::kNone);
   EXPECT_EQ(*SharingModeOf(NodeWith("milli")), SharingMode::kMilli);
   EXPECT_EQ(*SharingModeOf(NodeWith("alnair")), SharingMode::kAlnair);
+  EXPECT_EQ(*SharingModeOf(NodeWith("dra")), SharingMode::kDra);
 }
 
 TEST(SharingMode, AnUnknownOneIsAnErrorThatSaysWhatIsExpected) {
@@ -30,12 +31,13 @@ TEST(SharingMode, AnUnknownOneIsAnErrorThatSaysWhatIsExpected) {
     ASSERT_FALSE(mode.ok()) << text;
     EXPECT_THAT(mode.error().message(),
                 HasSubstr("node-1: label sharing.ai.centauruscloud.io/mode is \"" + text + "\""));
-    EXPECT_THAT(mode.error().message(), HasSubstr("milli or alnair"));
+    EXPECT_THAT(mode.error().message(), HasSubstr("milli, alnair or dra"));
   }
 }
 
 TEST(SharingMode, OffersItsResourcesAndNoOthers) {
   EXPECT_THAT(ResourcesOf(SharingMode::kNone), IsEmpty());
+  EXPECT_THAT(ResourcesOf(SharingMode::kDra), IsEmpty());  // Claims name the GPU: no device plugin.
   EXPECT_THAT(ResourcesOf(SharingMode::kMilli), ElementsAre(PartResource::kMilli));
   EXPECT_THAT(ResourcesOf(SharingMode::kAlnair), ElementsAre(PartResource::kMemory, PartResource::kCompute));
 }
