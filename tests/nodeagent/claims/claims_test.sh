@@ -26,7 +26,12 @@ fi
 
 GRUS_STATE=$(mktemp -d "${TMPDIR:-/tmp}/grus-claims-test.XXXXXX")
 export GRUS_STATE
-[[ -z ${GRUS_CONTAINERD:-} ]] || PATH=$GRUS_CONTAINERD:$PATH
+if [[ -n ${GRUS_CONTAINERD:-} ]]; then   # The node takes the first containerd of the PATH, and that the first shim.
+  mkdir -- "$GRUS_STATE/containerd"
+  printf '#!/bin/sh\nPATH=%q:$PATH exec %q "$@"\n' "$GRUS_CONTAINERD" "$GRUS_CONTAINERD/containerd" >"$GRUS_STATE/containerd/containerd"
+  chmod +x "$GRUS_STATE/containerd/containerd"
+  PATH=$GRUS_STATE/containerd:$PATH
+fi
 clean_up() {
   stop_agent
   "$cluster" down --all >/dev/null 2>&1
@@ -37,8 +42,9 @@ source tests/nodeagent/parts/node.sh
 trap clean_up EXIT
 # shellcheck disable=SC2034 # node.sh reads them.
 gpu_sizes=(80 80) gpu_count=2
-knows_cdi=
-[[ $(containerd --version) != *" v1."* && $(containerd --version) != *" 1."* ]] && knows_cdi=1
+runtime=$(containerd --version)
+knows_cdi=1
+[[ ! $runtime =~ \ v?1\. ]] || knows_cdi=
 
 driver=gpu.ai.centauruscloud.io
 slice=real-0-$driver
@@ -125,7 +131,7 @@ check "annotations say what the claims do" within 20 agree of_annotations
 if [[ -n $knows_cdi ]]; then
   check "containers see what the claims say" within 10 agree of_containers
 else
-  echo "NOT RUN: $(containerd --version) knows no CDI, so nothing is known of what containers see of their claims"
+  echo "NOT RUN: $runtime knows no CDI, so nothing is known of what containers see of their claims"
 fi
 
 # --- agent and kubelet die
