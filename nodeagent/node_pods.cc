@@ -57,6 +57,7 @@ std::span<const kube::FieldInfo> NodePodSpec::Fields() {
       kube::Field<&T::scheduler_name>("schedulerName"),
       kube::Field<&T::containers>("containers"),
       kube::Field<&T::init_containers>("initContainers"),
+      kube::Field<&T::resource_claims>("resourceClaims"),
   };
   return kFields;
 }

@@ -13,6 +13,7 @@
 
 #include "clientlib/cache/informer.h"
 #include "clientlib/client/client.h"
+#include "clientlib/model/devices.h"
 #include "clientlib/model/kind.h"
 #include "clientlib/model/quantity.h"
 #include "nodeagent/pod_names.h"
@@ -49,6 +50,7 @@ struct NodeContainerSpec {
 struct NodePodSpec {
   kube::CompactString scheduler_name = {};
   std::vector<NodeContainerSpec> containers, init_containers;
+  std::vector<kube::Presence> resource_claims = {};  // How many.
   static std::span<const kube::FieldInfo> Fields();
   friend bool operator==(const NodePodSpec&, const NodePodSpec&) = default;
 };

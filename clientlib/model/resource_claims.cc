@@ -55,8 +55,12 @@ std::span<const FieldInfo> DeviceAllocation::Fields() {
   using T = DeviceAllocation;
   static constexpr FieldInfo kFields[] = {
       Field<&T::request>("request"),
+      Field<&T::driver>("driver"),
+      Field<&T::pool>("pool"),
+      Field<&T::device>("device"),
       Field<&T::share_id>("shareID"),
       Field<&T::admin_access>("adminAccess", {.omit_zero = true}),
+      Field<&T::consumed_capacity>("consumedCapacity"),
   };
   return kFields;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "clientlib/model/devices.h"
+#include "clientlib/model/quantity.h"
 
 namespace kube {
 
@@ -51,9 +52,11 @@ struct ResourceClaimSpec {
 
 // One device that the scheduler gave to a claim.
 struct DeviceAllocation {
-  CompactString request;        // By name; of a sub-request "REQUEST/SUBREQUEST".
+  CompactString request;  // By name; of a sub-request "REQUEST/SUBREQUEST".
+  CompactString driver = {}, pool = {}, device = {};
   CompactString share_id = {};  // Of a device that several claims share.
   bool admin_access = false;
+  ResourceList consumed_capacity = {};  // Of a device that several claims share: the claim's part of it.
   static std::span<const FieldInfo> Fields();
   friend bool operator==(const DeviceAllocation&, const DeviceAllocation&) = default;
 };

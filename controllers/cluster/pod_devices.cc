@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "controllers/policy/cluster_objects.h"
+#include "controllers/policy/gpu_parts.h"
 
 namespace grus {
 namespace {
@@ -31,6 +32,26 @@ std::string_view ClaimNameOf(const kube::Pod& pod, const kube::PodResourceClaim&
 }
 
 std::string PoolKey(const ResourceSlice& slice) { return slice.spec.driver.str() + "/" + slice.spec.pool.name.str(); }
+
+// The GPUs of nodes of which the claim has parts, by grus' own driver: node and device.
+std::set<std::pair<std::string, std::string>> ClaimedGpus(const ResourceClaim& claim) {
+  std::set<std::pair<std::string, std::string>> gpus;
+  if (!claim.status.allocation) return gpus;
+  for (const kube::DeviceAllocation& result : claim.status.allocation->devices.results) {
+    if (result.driver.view() == kGpuClaimDriver && !result.admin_access) {
+      gpus.emplace(result.pool.str(), result.device.str());
+    }
+  }
+  return gpus;
+}
+
+std::vector<std::string> NodesOfClaim(const kube::Object& claim) {
+  std::vector<std::string> nodes;
+  for (const auto& [node, device] : ClaimedGpus(static_cast<const ResourceClaim&>(claim))) {
+    if (nodes.empty() || nodes.back() != node) nodes.push_back(node);
+  }
+  return nodes;
+}
 
 // Whether the pod for which the claim counts is the same. A claim's status changes for other reasons, too.
 bool IsSameToConsumers(const ResourceClaim& a, const ResourceClaim& b) {
@@ -60,7 +81,8 @@ PodDevices::PodDevices(Caches caches, const kube::Log& log)
       })),
       slices_by_pool_(caches.slices.AddIndex([](const kube::Object& slice) -> std::vector<std::string> {
         return {PoolKey(static_cast<const ResourceSlice&>(slice))};
-      })) {
+      })),
+      claims_by_node_(caches.claims.AddIndex(NodesOfClaim)) {
   caches.claims.AddHandler([this](const kube::Change& change, bool) { OnResourceClaim(change); });
   caches.templates.AddHandler([this](const kube::Change& change, bool) { OnTemplate(change); });
   caches.classes.AddHandler([this](const kube::Change& change, bool) { OnClass(change); });
@@ -70,6 +92,17 @@ PodDevices::PodDevices(Caches caches, const kube::Log& log)
 void PodDevices::OnResourceClaim(const kube::Change& change) {
   const auto* before = static_cast<const ResourceClaim*>(change.before.get());
   const auto* after = static_cast<const ResourceClaim*>(change.after.get());
+  const auto gpus_before = before ? ClaimedGpus(*before) : std::set<std::pair<std::string, std::string>>();
+  const auto gpus_after = after ? ClaimedGpus(*after) : std::set<std::pair<std::string, std::string>>();
+  if (gpus_before != gpus_after) {
+    std::set<std::string> nodes;
+    for (const auto* gpus : {&gpus_before, &gpus_after}) {
+      for (const auto& [node, device] : *gpus) nodes.insert(node);
+    }
+    for (const std::string& node : nodes) {
+      for (const auto& tell : on_node_) tell(node);
+    }
+  }
   if (before && after) {
     DeviceNeeds was, is;
     AddClaim(*before, was);
@@ -255,6 +288,16 @@ void PodDevices::AddDevicesOf(const std::string& node, Resources& allocatable) c
   allocatable += devices;
 }
 
+void PodDevices::WithholdClaimed(const std::string& node, Resources& allocatable) const {
+  std::set<std::string> devices;
+  for (const auto& claim : caches_.claims.ByIndex<ResourceClaim>(claims_by_node_, node)) {
+    for (const auto& [its_node, device] : ClaimedGpus(*claim)) {
+      if (its_node == node) devices.insert(device);
+    }
+  }
+  if (!devices.empty()) WithholdClaimedGpus(devices, allocatable);
+}
+
 Resources RequestOf(const kube::Pod& pod, const PodDevices* devices) {
   Resources request = RequestOf(pod);
   if (devices && pod.spec.resource_claims) request += devices->NeedsOf(pod).devices;
@@ -269,7 +312,10 @@ PodShape ShapeOf(const kube::Pod& pod, const PodDevices* devices) {
 
 NodeState StateOf(const kube::Node& node, const PodDevices* devices) {
   NodeState state = StateOf(node);
-  if (devices) devices->AddDevicesOf(state.name, state.allocatable);
+  if (devices) {
+    devices->WithholdClaimed(state.name, state.allocatable);
+    devices->AddDevicesOf(state.name, state.allocatable);
+  }
   return state;
 }
 

@@ -54,6 +54,8 @@ class PodDevices {
   // The allocated devices of a claim that pods share count for the first pod that the claim is reserved for.
   DeviceNeeds NeedsOf(const kube::Pod& pod) const;
   void AddDevicesOf(const std::string& node, Resources& allocatable) const;
+  // Takes away the GPUs of which claims have parts by grus' own driver, so that nobody is planned there by another way.
+  void WithholdClaimed(const std::string& node, Resources& allocatable) const;
 
  private:
   struct Class {
@@ -76,7 +78,7 @@ class PodDevices {
 
   const Caches caches_;
   const kube::Log& log_;
-  const kube::Store::IndexId slices_by_node_, slices_by_pool_;
+  const kube::Store::IndexId slices_by_node_, slices_by_pool_, claims_by_node_;
   std::vector<std::function<void(const std::string&)>> on_needs_, on_node_;
 
   mutable std::mutex mutex_;     // Guards what follows.

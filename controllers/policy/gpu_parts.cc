@@ -183,6 +183,30 @@ void AddGpus(const kube::Node& node, Resources& allocatable) {
   }
 }
 
+void WithholdClaimedGpus(const std::set<std::string>& devices, Resources& allocatable) {
+  const auto is_claimed = [&](std::string_view gpu) {
+    std::string name(gpu);
+    std::ranges::transform(name, name.begin(),
+                           [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+    return devices.contains(name);
+  };
+  bool is_shared = false;
+  for (const std::string_view part : kParts) {
+    std::vector<Amount> claimed;
+    ForEachGpu(allocatable, part, [&](std::string_view gpu, std::int64_t offered) {
+      is_shared = true;
+      if (is_claimed(gpu)) claimed.emplace_back(NameOn(part, gpu), offered);
+    });
+    for (const auto& [name, offered] : claimed) {
+      allocatable.AddExtended(name, -offered);
+      allocatable.AddExtended(part, -std::min(offered, allocatable.Extended(part)));
+    }
+  }
+  if (is_shared) return;
+  const std::int64_t whole = allocatable.Extended(kGpuResource);
+  allocatable.AddExtended(kGpuResource, -std::min(whole, static_cast<std::int64_t>(devices.size())));
+}
+
 std::vector<std::string> GpusOf(const kube::Pod& pod) {
   std::vector<std::string> gpus;
   const auto add = [&](std::string_view gpu) {

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,6 +38,14 @@ std::int64_t MilliOfGpuParts(const Resources& request);
 // Adds to what the node's kubelet offers what each GPU of the inventory does. A text that makes no sense adds nothing:
 // pods then find their GPU without a plan.
 void AddGpus(const kube::Node& node, Resources& allocatable);
+
+// The driver by which grus-node-agent gives parts of GPUs to claims (Dynamic Resource Allocation). Its devices have the
+// UUIDs of their GPUs as names, in lower case; each node is a pool.
+inline constexpr char kGpuClaimDriver[] = "gpu.ai.centauruscloud.io";
+
+// Takes from what the node offers the GPUs of which claims have parts, by the names of their devices: the agent gives
+// them to nobody else before these have ended. On a node whose GPUs are not shared, each is one whole GPU.
+void WithholdClaimedGpus(const std::set<std::string>& devices, Resources& allocatable);
 
 // The GPUs of a bound pod: by the agent, else by the plan; empty: not known.
 std::vector<std::string> GpusOf(const kube::Pod& pod);

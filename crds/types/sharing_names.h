@@ -24,7 +24,8 @@ inline constexpr char kPackingScheduler[] = "alnair-cost-saving", kSpreadingSche
 // Annotations of a pod. By the manager: the UUID of the GPU that its plan has for it.
 inline constexpr char kPlannedGpuAnnotation[] = "sharing.ai.centauruscloud.io/planned-gpu";
 // By the agent: what its containers have, {"CONTAINER": {"gpu": UUID, "milli": thousandths, "memoryMiB": ...}};
-// "overridden": true where the pod sets NVIDIA_VISIBLE_DEVICES itself, and so may see other GPUs.
+// "overridden": true where the pod sets NVIDIA_VISIBLE_DEVICES itself, and so may see other GPUs;
+// of claims on several GPUs, the others as "more".
 inline constexpr char kHeldGpusAnnotation[] = "sharing.ai.centauruscloud.io/gpus";
 // By the agent: what holds a container to its part: "None", as long as nothing does.
 inline constexpr char kEnforcementAnnotation[] = "sharing.ai.centauruscloud.io/enforcement";

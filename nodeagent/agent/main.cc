@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -56,10 +57,14 @@ Status Run(const AgentOptions& options, const kube::Log& log, const std::stop_to
   NvmlLibrary library;
   ProcessOwners owners(options.proc, pods);
   GpuProbe probe(library, owners, clock, log);
-  NodeSharing sharing(
-      client, [&] { return probe.newest(); }, pods, {options.node_name, options.share_reserve_mib}, clock, log);
+  std::optional<NodeSharing> sharing;
+  if (options.shares_gpus) {
+    sharing.emplace(
+        client, [&] { return probe.newest(); }, pods, NodeSharingOptions{options.node_name, options.share_reserve_mib},
+        clock, log);
+  }
   NodeWriterOptions written{options.node_name, options.alnair_annotations};
-  if (options.shares_gpus) written.more_annotations = [&] { return sharing.NodeAnnotations(); };
+  if (sharing) written.more_annotations = [&] { return sharing->NodeAnnotations(); };
   kube::EventRecorder events(client, clock, log, {kEventSource, options.node_name});
   NodeWriter writer(client, probe, events, std::move(written), clock, log);
   kube::Registry metrics;
@@ -80,7 +85,7 @@ Status Run(const AgentOptions& options, const kube::Log& log, const std::stop_to
                         {"server", kube::Describe((*connection)->config)},
                         {"metrics_port", (*server)->port()}});
   kube::Thread giving;
-  if (options.shares_gpus) giving = clock.Spawn([&](const std::stop_token& end) { sharing.Run(end); });
+  if (sharing) giving = clock.Spawn([&](const std::stop_token& end) { sharing->Run(end); });
   const kube::Thread writing = clock.Spawn([&](const std::stop_token& end) { writer.Run(end); });
   probe.Run(stop);
   return {};

@@ -6,35 +6,52 @@
 
 #include "clientlib/base/wait.h"
 #include "crds/types/sharing_names.h"
+#include "nodeagent/dra/slice_writer.h"
 #include "nodeagent/sharing/part_writer.h"
 
 namespace grus {
 namespace {
 
 constexpr kube::Duration kLook = std::chrono::seconds(1), kRetry = std::chrono::seconds(5);
+constexpr kube::Duration kCleanAgain = std::chrono::minutes(10);
 
 }  // namespace
 
-// The plugins of one mode, the kubelet's view of them, and what pods are told, each on a thread of its own.
+// The plugins of one mode, or the slice, the kubelet's view of them, and what pods are told, each on a thread of its
+// own.
 struct NodeSharing::Way {
   Way(NodeSharing& sharing, SharingMode mode)
       : plugins(sharing.holders_, sharing.pending_,
                 {.mode = mode,
                  .reserve_mib = sharing.options_.reserve_mib,
                  .on_devices_changed = [this] { host.NotifyChanged(); },
-                 .on_start = [this] { writer.Wake(); }},
+                 .on_start = [this] { writer.Wake(); },
+                 .holders_otherwise = [&sharing] { return sharing.prepared_.Holders(); }},
                 sharing.clock_, sharing.log_),
         host(plugins.plugins(), sharing.options_.plugin_folder, sharing.clock_, sharing.log_),
-        writer(sharing.client_, sharing.pods_, sharing.holders_, plugins, sharing.clock_, sharing.log_) {}
+        writer(sharing.client_, sharing.pods_, sharing.holders_, plugins, sharing.clock_, sharing.log_,
+               [&sharing](const std::string& id) { return sharing.prepared_.PartsOf(id); }) {
+    if (mode != SharingMode::kDra) return;
+    const std::string& node = sharing.options_.node_name;
+    live_slices = std::make_unique<kube::Informer>(sharing.client_, kube::KindOf<NodeSlice>(),
+                                                   SliceWriter::CacheOptions(node), sharing.clock_, sharing.log_);
+    live_slices->Start();
+    slices = std::make_unique<SliceWriter>(
+        sharing.client_, *live_slices, node, [this] { return plugins.gpus(); }, sharing.holders_, sharing.clock_,
+        sharing.log_);
+  }
 
   void Start(const kube::Clock& clock) {
-    serving = clock.Spawn([this](const std::stop_token& stop) { host.Run(stop); });
+    serving = clock.Spawn([this](const std::stop_token& stop) { slices ? slices->Run(stop) : host.Run(stop); });
     writing = clock.Spawn([this](const std::stop_token& stop) { writer.Run(stop); });
   }
 
   PartPlugins plugins;
   PluginHost host;
   PartWriter writer;
+  // Null: device plugins give the parts.
+  std::unique_ptr<kube::Informer> live_slices = nullptr;
+  std::unique_ptr<SliceWriter> slices = nullptr;
   std::shared_ptr<const NodeSample> seen;
   std::atomic<bool> has_looked = false;
   kube::Thread serving, writing;  // End first: they use the others.
@@ -49,7 +66,14 @@ NodeSharing::NodeSharing(kube::Client& client, NewestLook newest, const NodePods
       clock_(clock),
       log_(log),
       holders_(options_.pod_resources_socket),
-      pending_(pods, clock) {}
+      pending_(pods, clock),
+      prepared_(options_.cdi_folder),
+      claims_(client, prepared_,
+              {.name = options_.node_name,
+               .gpus = [this] { return Gpus(); },
+               .holders_otherwise = [this] { return HoldersOfDevices(); }},
+              log),
+      claim_host_(claims_, options_.plugin_registry, clock, log) {}
 
 NodeSharing::~NodeSharing() = default;
 
@@ -81,6 +105,45 @@ void NodeSharing::ReadPlacement(const kube::Node& node) {
   placement_ = placement ? *placement : PartPlacement::kPack;
 }
 
+std::vector<SharedGpu> NodeSharing::Gpus() const {
+  std::lock_guard lock(mutex_);
+  return way_ ? way_->plugins.gpus() : std::vector<SharedGpu>();
+}
+
+kube::Result<std::map<std::string, std::string>> NodeSharing::HoldersOfDevices() {
+  const kube::Result<std::vector<HeldDevices>> held = holders_.List();
+  if (!held) return held.error();
+  std::vector<std::string> uuids;
+  for (const SharedGpu& gpu : Gpus()) uuids.push_back(gpu.uuid);
+  return HeldOtherwise(*held, {}, uuids);
+}
+
+void NodeSharing::LookAtClaims(const std::stop_token& stop) {
+  const bool is_claimed = way_ && way_->plugins.mode() == SharingMode::kDra;
+  const kube::TimePoint now = clock_.Now();
+  claims_.Accept(is_claimed);
+  if (is_claimed) has_slice_ = true;
+  if (!is_claimed && is_mode_known_ && has_slice_ != false && now >= remove_slice_at_) {
+    const kube::Status removed = SliceWriter::Remove(client_, options_.node_name, stop);
+    // Who may not remove one has written none.
+    if (removed || removed.error().code() == kube::ErrorCode::kForbidden) has_slice_ = false;
+    else if (slice_news_.IsNews(removed.error(), now)) {
+      log_.Warn("the node's ResourceSlice cannot be removed, trying again", {{"error", removed.error().message()}});
+    }
+    remove_slice_at_ = now + options_.read_again;
+  }
+  if (is_mode_known_ && now >= clean_at_) {
+    claims_.RemoveStale(stop);
+    clean_at_ = now + kCleanAgain;
+  }
+  const bool serves = is_claimed || !prepared_.List().empty();
+  if (serves && !serving_claims_) {
+    serving_claims_ = clock_.Spawn([this](const std::stop_token& end) { claim_host_.Run(end); });
+  } else if (!serves && serving_claims_) {
+    serving_claims_.reset();
+  }
+}
+
 void NodeSharing::Follow(SharingMode mode) {
   {
     std::lock_guard lock(mutex_);
@@ -108,6 +171,7 @@ void NodeSharing::LookOnce(const std::stop_token& stop) {
     if (way_) way_->plugins.SetPlacement(placement_);
     read_at_ = now + (mode ? options_.read_again : kRetry);
   }
+  LookAtClaims(stop);
   const auto look = newest_();
   if (!way_ || !look || look == way_->seen) return;
   way_->plugins.Look(*look);
@@ -118,6 +182,7 @@ void NodeSharing::LookOnce(const std::stop_token& stop) {
 void NodeSharing::Run(const std::stop_token& stop) {
   do LookOnce(stop);
   while (kube::WaitFor(clock_, kLook, stop));
+  serving_claims_.reset();
   Follow(SharingMode::kNone);
 }
 

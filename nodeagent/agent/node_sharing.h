@@ -3,8 +3,10 @@
 //
 // It reads the label once a minute (`read_again`). When that changes, the device plugins of the old way end, and with
 // them what the kubelet offers; containers that run keep what they have, and their GPUs are given to nobody else until
-// they have ended. An unknown label is told, and nothing is offered. Time comes from `clock`. NodeAnnotations() is
-// thread-safe, the rest is not.
+// they have ended. An unknown label is told, and nothing is offered. In the mode of claims, the scheduler gives the
+// GPUs (dra/): then no device plugin runs, and in other modes none of its slices is there. The kubelet is served as
+// long as a claim is prepared, in any mode, or pods with claims could not end. Time comes from `clock`.
+// NodeAnnotations() is thread-safe, the rest is not.
 #pragma once
 
 #include <chrono>
@@ -18,8 +20,9 @@
 #include "clientlib/base/failure_news.h"
 #include "clientlib/base/log.h"
 #include "clientlib/client/client.h"
-#include "clientlib/model/core_v1.h"
+#include "nodeagent/dra/gpu_claims.h"
 #include "nodeagent/gpu_probe.h"
+#include "nodeagent/kubelet/claim_host.h"
 #include "nodeagent/kubelet/plugin_host.h"
 #include "nodeagent/kubelet/pod_resources.h"
 #include "nodeagent/node_pods.h"
@@ -34,6 +37,7 @@ struct NodeSharingOptions {
   std::int64_t reserve_mib = 500;                       // Of each GPU.
   kube::Duration read_again = std::chrono::minutes(1);  // The label.
   std::string plugin_folder = kDevicePluginFolder, pod_resources_socket = kPodResourcesSocket;
+  std::string plugin_registry = kPluginRegistryFolder, cdi_folder = kCdiFolder;
 };
 
 class NodeSharing {
@@ -55,6 +59,10 @@ class NodeSharing {
   std::optional<SharingMode> ReadMode(const std::stop_token& stop);
   void ReadPlacement(const kube::Node& node);
   void Follow(SharingMode mode);
+  std::vector<SharedGpu> Gpus() const;
+  // Of the GPUs: who holds any by a device plugin, by UUID.
+  kube::Result<std::map<std::string, std::string>> HoldersOfDevices();
+  void LookAtClaims(const std::stop_token& stop);
 
   kube::Client& client_;
   const NewestLook newest_;
@@ -64,7 +72,13 @@ class NodeSharing {
   const kube::Log& log_;
   PodResources holders_;
   NodePendingParts pending_;
-  kube::FailureNews news_;
+  PreparedClaims prepared_;
+  GpuClaims claims_;
+  ClaimHost claim_host_;
+  std::optional<bool> has_slice_;                             // None: not known.
+  kube::TimePoint clean_at_ = kube::TimePoint::min();         // Claims that are gone: not before.
+  kube::TimePoint remove_slice_at_ = kube::TimePoint::min();  // Likewise.
+  kube::FailureNews news_, slice_news_;
   std::string told_, told_of_placement_;              // Of the labels, what is wrong with them.
   PartPlacement placement_ = PartPlacement::kPack;    // By the label.
   kube::TimePoint read_at_ = kube::TimePoint::min();  // The label: not before.
@@ -72,6 +86,8 @@ class NodeSharing {
   mutable std::mutex mutex_;  // Guards what follows; Run()'s thread alone makes another way_.
   bool is_mode_known_ = false, was_alnair_ = false;
   std::unique_ptr<Way> way_;  // Null: nothing is shared.
+
+  std::optional<kube::Thread> serving_claims_;  // Ends first: it uses all above.
 };
 
 }  // namespace grus

@@ -13,6 +13,7 @@ namespace grus {
 struct HeldDevices {
   std::string ns = {}, pod = {}, container = {};
   std::map<std::string, std::vector<std::string>> ids = {};  // By resource; sorted.
+  std::vector<std::string> cdi_ids = {};  // Of claimed devices (DRA), of all drivers: "VENDOR/CLASS=NAME"; sorted.
   friend bool operator==(const HeldDevices&, const HeldDevices&) = default;
 };
 

@@ -2,35 +2,24 @@
 #include "nodeagent/kubelet/plugin_server.h"
 
 #include <deviceplugin/v1beta1/api.grpc.pb.h>
-#include <grpcpp/security/server_credentials.h>
-#include <grpcpp/server.h>
-#include <grpcpp/server_builder.h>
-#include <sys/stat.h>
 
 #include <atomic>
 #include <chrono>
-#include <optional>
 #include <utility>
 #include <vector>
 
 #include "clientlib/base/clock.h"
 #include "nodeagent/kubelet/grpc_status.h"
-#include "nodeagent/kubelet/plugin_socket.h"
+#include "nodeagent/kubelet/served_socket.h"
 
 namespace grus {
 namespace {
 
 using grpc::ServerContext;
-using kube::Error;
-using kube::ErrorCode;
 using kube::Result;
 
-// The kubelet sends the ids of all free devices at once: 8,000 of them are half a megabyte.
-constexpr int kLargestMessage = 16 << 20;
 // A watch of a kubelet that died holds up its registration anew.
 constexpr kube::Duration kLookForEnd = std::chrono::milliseconds(500);
-// For calls that run when the server ends. In real time: gRPC knows no other.
-constexpr std::chrono::seconds kLastCalls(2);
 
 template <typename Ids>
 std::vector<std::string> TextsOf(const Ids& ids) {
@@ -142,62 +131,33 @@ class Service final : public v1beta1::DevicePlugin::Service {
 
 class SocketServer final : public PluginServer {
  public:
-  SocketServer(std::string path, DevicePlugin& plugin, DeviceChanges& changes, std::function<void()> watch_ended)
-      : path_(std::move(path)), service_(plugin, changes, std::move(watch_ended)) {}
-
+  SocketServer(DevicePlugin& plugin, DeviceChanges& changes, std::function<void()> watch_ended)
+      : service_(plugin, changes, std::move(watch_ended)) {}
   ~SocketServer() override {
-    if (!server_) return;
     Withdraw();
-    server_->Shutdown(std::chrono::system_clock::now() + kLastCalls);
-    server_->Wait();
+    socket_.End();
   }
 
-  kube::Status Serve() {
-    // gRPC removes the file at its address before it listens and when it ends, whoever's that is by then. So it listens
-    // at an address that nobody else has, and the file is moved from there.
-    const auto now = std::chrono::steady_clock::now().time_since_epoch();
-    const std::string made = path_ + "." + std::to_string(now.count() % 1'000'000'000);
-    if (kube::Status free = CheckSocketPath(path_); !free) return free;
-    grpc::ServerBuilder builder;
-    builder.AddListeningPort("unix:" + made, grpc::InsecureServerCredentials());
-    builder.SetMaxReceiveMessageSize(kLargestMessage);
-    builder.SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1);
-    builder.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 1);
-    builder.RegisterService(&service_);
-    server_ = builder.BuildAndStart();
-    if (!server_) {
-      return Error(ErrorCode::kUnavailable, "listen at " + made +
-                                                ": it cannot be made; can this process write there, and "
-                                                "has the path fewer than 108 characters?");
-    }
-    chmod(made.c_str(), 0600);
-    const Result<FileIdentity> published = PublishSocket(made, path_);
-    if (!published) return published.error();
-    identity_ = *published;
-    return {};
-  }
-
+  kube::Status Serve(const std::string& path) { return socket_.Serve(path, {&service_}); }
   void Withdraw() override {
-    if (identity_) RemoveIfSame(path_, *identity_);
+    socket_.Withdraw();
     service_.EndWatches();
   }
-  bool IsInPlace() const override { return IdentityOf(path_) == identity_; }
+  bool IsInPlace() const override { return socket_.IsInPlace(); }
   int open_watches() const override { return service_.open_watches(); }
   int total_watches() const override { return service_.total_watches(); }
 
  private:
-  const std::string path_;
   Service service_;
-  std::unique_ptr<grpc::Server> server_;
-  std::optional<FileIdentity> identity_;
+  ServedSocket socket_;
 };
 
 }  // namespace
 
 Result<std::unique_ptr<PluginServer>> PluginServer::Start(DevicePlugin& plugin, const std::string& path,
                                                           DeviceChanges& changes, std::function<void()> watch_ended) {
-  auto server = std::make_unique<SocketServer>(path, plugin, changes, std::move(watch_ended));
-  if (kube::Status served = server->Serve(); !served) return std::move(served).error();
+  auto server = std::make_unique<SocketServer>(plugin, changes, std::move(watch_ended));
+  if (kube::Status served = server->Serve(path); !served) return std::move(served).error();
   return std::unique_ptr<PluginServer>(std::move(server));
 }
 

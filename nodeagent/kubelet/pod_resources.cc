@@ -27,6 +27,12 @@ HeldDevices HeldBy(const v1::PodResources& pod, const v1::ContainerResources& co
     ids.insert(ids.end(), part.device_ids().begin(), part.device_ids().end());
   }
   for (auto& [resource, ids] : held.ids) std::ranges::sort(ids);
+  for (const v1::DynamicResource& claim : container.dynamic_resources()) {
+    for (const v1::ClaimResource& device : claim.claim_resources()) {
+      for (const v1::CDIDevice& added : device.cdi_devices()) held.cdi_ids.push_back(added.name());
+    }
+  }
+  std::ranges::sort(held.cdi_ids);
   return held;
 }
 

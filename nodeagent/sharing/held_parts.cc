@@ -6,6 +6,24 @@
 #include <utility>
 
 namespace grus {
+namespace {
+
+// One for each GPU, by UUID.
+std::vector<ClaimedPart> Merged(const std::vector<std::string>& cdi_ids, const ClaimedParts& claimed) {
+  std::map<std::string, ClaimedPart> by_gpu;
+  if (!claimed) return {};
+  for (const std::string& id : cdi_ids) {
+    for (const ClaimedPart& part : claimed(id)) {
+      ClaimedPart& sum = by_gpu[part.gpu];
+      sum = {part.gpu, sum.milli + part.milli, sum.memory_mib + part.memory_mib};
+    }
+  }
+  std::vector<ClaimedPart> parts;
+  for (auto& [gpu, part] : by_gpu) parts.push_back(std::move(part));
+  return parts;
+}
+
+}  // namespace
 
 PartAmounts HeldParts::amounts() const {
   PartAmounts amounts;
@@ -18,10 +36,12 @@ std::vector<std::string> HeldParts::gpus() const {
   for (const auto& [resource, list] : ids) {
     for (const PartId& id : list) gpus.insert(id.gpu);
   }
+  for (const ClaimedPart& part : claimed) gpus.insert(part.gpu);
   return {gpus.begin(), gpus.end()};
 }
 
-std::vector<HeldParts> PartsOf(const std::vector<HeldDevices>& held, std::span<const PartResource> resources) {
+std::vector<HeldParts> PartsOf(const std::vector<HeldDevices>& held, std::span<const PartResource> resources,
+                               const ClaimedParts& claimed) {
   std::vector<HeldParts> parts;
   for (const HeldDevices& one : held) {
     HeldParts part{.pod = {one.ns, one.pod}, .container = one.container};
@@ -35,7 +55,8 @@ std::vector<HeldParts> PartsOf(const std::vector<HeldDevices>& held, std::span<c
       std::ranges::sort(ids);
       if (!ids.empty()) part.ids.emplace(resource, std::move(ids));
     }
-    if (!part.ids.empty()) parts.push_back(std::move(part));
+    part.claimed = Merged(one.cdi_ids, claimed);
+    if (!part.ids.empty() || !part.claimed.empty()) parts.push_back(std::move(part));
   }
   return parts;
 }

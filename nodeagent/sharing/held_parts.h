@@ -2,6 +2,7 @@
 // What the kubelet says of held devices, as parts of GPUs. Pure.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -14,6 +15,13 @@
 
 namespace grus {
 
+// Of a claimed GPU (DRA).
+struct ClaimedPart {
+  std::string gpu = {};  // UUID
+  std::int64_t milli = 0, memory_mib = 0;
+  friend bool operator==(const ClaimedPart&, const ClaimedPart&) = default;
+};
+
 struct HeldParts {
   kube::ObjectKey pod = {};
   std::string container = {};
@@ -21,14 +29,21 @@ struct HeldParts {
   std::int64_t memory_mib = 0;                           // Said by its pod, of thousandths; 0: in proportion.
   bool overrides_gpu = false;                            // Its pod sets NVIDIA_VISIBLE_DEVICES itself.
 
-  PartAmounts amounts() const;
-  const std::string& first_gpu() const { return ids.begin()->second.front().gpu; }  // REQUIRES: it holds any.
-  std::vector<std::string> gpus() const;  // UUIDs; all parts of a container should lie on one.
+  std::vector<ClaimedPart> claimed = {};  // One for each GPU.
+
+  PartAmounts amounts() const;  // Without what is claimed.
+  // REQUIRES: it holds any but claimed ones.
+  const std::string& first_gpu() const { return ids.begin()->second.front().gpu; }
+  std::vector<std::string> gpus() const;  // UUIDs; all parts of a container should lie on one, but for claimed ones.
   friend bool operator==(const HeldParts&, const HeldParts&) = default;
 };
 
-// Containers that hold parts, of these resources.
-std::vector<HeldParts> PartsOf(const std::vector<HeldDevices>& held, std::span<const PartResource> resources);
+// What the container runtime adds to a container by this CDI id; empty: it is none of ours.
+using ClaimedParts = std::function<std::vector<ClaimedPart>(const std::string& cdi_id)>;
+
+// Containers that hold parts, of these resources or claimed. `claimed` may be null: then nothing is.
+std::vector<HeldParts> PartsOf(const std::vector<HeldDevices>& held, std::span<const PartResource> resources,
+                               const ClaimedParts& claimed = {});
 
 // Of GPUs whose devices have ids that begin with the UUID, as those of NVIDIA's device plugin and ours: who holds any
 // under a resource that is not one of `resources`, by UUID: "team-a/bert-0, container main, by nvidia.com/gpu". Who has

@@ -27,6 +27,8 @@ std::string IdText(std::span<const HeldParts> parts) {
   std::set<std::string> gpus;
   bool has_others = false;
   for (const HeldParts& part : parts) {
+    has_others = has_others || !part.claimed.empty();
+    for (const ClaimedPart& claimed : part.claimed) gpus.insert(claimed.gpu);
     for (const auto& [resource, list] : part.ids) {
       for (const PartId& id : list) gpus.insert(id.gpu);
       if (resource == PartResource::kMemory) ids.insert(ids.end(), list.begin(), list.end());
@@ -40,7 +42,16 @@ std::string IdText(std::span<const HeldParts> parts) {
   return has_others || text.size() > kLongestIdList ? Joined(gpus) : text;
 }
 
+Json GpuOf(const ClaimedPart& part) {
+  return Json::MakeObject({{"gpu", part.gpu}, {"milli", part.milli}, {"memoryMiB", part.memory_mib}});
+}
+
 Json GpuOf(const HeldParts& part, std::span<const SharedGpu> gpus) {
+  if (part.ids.empty() && !part.claimed.empty()) {
+    Json first = GpuOf(part.claimed.front());
+    for (std::size_t i = 1; i < part.claimed.size(); ++i) first["more"].Append(GpuOf(part.claimed[i]));
+    return first;
+  }
   const std::string uuid = part.gpus().front();
   const auto gpu = std::ranges::find(gpus, uuid, &SharedGpu::uuid);
   Json json = Json::MakeObject(

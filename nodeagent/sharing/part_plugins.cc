@@ -150,8 +150,11 @@ std::vector<PluginDevice> PartPlugins::Devices(PartResource resource) const {
 std::optional<std::vector<HeldParts>> PartPlugins::Held(std::set<kube::ObjectKey>* listed_pods) {
   const kube::Result<std::vector<HeldDevices>> listed = holders_.List();
   const std::vector<PartAsk> asks = pending_.Asks().value_or(std::vector<PartAsk>());
+  std::map<std::string, std::string> others;
+  if (options_.holders_otherwise) others = options_.holders_otherwise();
   const std::scoped_lock lock(mutex_);
   if (!listed) {
+    held_otherwise_.merge(others);
     if (!std::exchange(is_deaf_told_, true)) {
       log_.Warn("the kubelet does not say who holds parts of GPUs, containers start unchecked",
                 {{"error", listed.error().message()}});
@@ -170,6 +173,7 @@ std::optional<std::vector<HeldParts>> PartPlugins::Held(std::set<kube::ObjectKey
   std::vector<std::string> uuids;
   for (const SharedGpu& gpu : gpus_) uuids.push_back(gpu.uuid);
   held_otherwise_ = HeldOtherwise(*listed, ResourcesOf(options_.mode), uuids);
+  held_otherwise_.merge(others);
   known_held_ = held;
   return held;
 }

@@ -35,6 +35,8 @@ struct PartPluginsOptions {
   // Called when the ids of a plugin, or their health, are others than before; and after a container has been let start.
   // On the thread of the caller.
   std::function<void()> on_devices_changed = {}, on_start = {};
+  // Of GPUs that are held in yet another way (claims), by whom, by UUID. Null: none are. Thread-safe.
+  std::function<std::map<std::string, std::string>()> holders_otherwise = {};
 };
 
 class PartPlugins {

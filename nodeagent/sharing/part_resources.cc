@@ -36,6 +36,7 @@ std::string_view NameOf(SharingMode mode) {
     case SharingMode::kMilli: return "milli";
     case SharingMode::kAlnair: return "alnair";
     case SharingMode::kGpushare: return "gpushare";
+    case SharingMode::kDra: return "dra";
   }
   return "";
 }
@@ -49,6 +50,7 @@ std::span<const PartResource> ResourcesOf(SharingMode mode) {
     case SharingMode::kMilli: return kMilli;
     case SharingMode::kAlnair: return kAlnair;
     case SharingMode::kGpushare: return kGpushare;
+    case SharingMode::kDra: return {};  // Claims name the GPU.
   }
   return {};
 }
@@ -73,12 +75,13 @@ kube::Result<PartPlacement> PlacementOf(const kube::ObjectMeta& node) {
 kube::Result<SharingMode> SharingModeOf(const kube::ObjectMeta& node) {
   if (!node.labels.contains(api::kSharingModeLabel)) return SharingMode::kNone;
   const std::string_view text = node.Label(api::kSharingModeLabel);
-  for (const SharingMode mode : {SharingMode::kMilli, SharingMode::kAlnair, SharingMode::kGpushare}) {
+  for (const SharingMode mode :
+       {SharingMode::kMilli, SharingMode::kAlnair, SharingMode::kGpushare, SharingMode::kDra}) {
     if (text == NameOf(mode)) return mode;
   }
-  return kube::Error(kube::ErrorCode::kInvalidArgument, "node " + node.name + ": label " + api::kSharingModeLabel +
-                                                            " is \"" + std::string(text) +
-                                                            "\": expected milli, alnair or gpushare, or no such label");
+  return kube::Error(kube::ErrorCode::kInvalidArgument,
+                     "node " + node.name + ": label " + api::kSharingModeLabel + " is \"" + std::string(text) +
+                         "\": expected milli, alnair, gpushare or dra, or no such label");
 }
 
 }  // namespace grus

@@ -36,10 +36,10 @@ std::optional<PartResource> CounterpartOf(PartResource resource);
 std::string AmountText(std::int64_t amount, PartResource resource);  // "300 ai.centauruscloud.io/gpu-milli"
 
 // In which way a node offers its GPUs: in one only, as the kubelet counts each resource by itself.
-enum class SharingMode { kNone, kMilli, kAlnair, kGpushare };
+enum class SharingMode { kNone, kMilli, kAlnair, kGpushare, kDra };
 
-std::string_view NameOf(SharingMode mode);  // The label's value; "" for kNone.
-std::span<const PartResource> ResourcesOf(SharingMode mode);
+std::string_view NameOf(SharingMode mode);                    // The label's value; "" for kNone.
+std::span<const PartResource> ResourcesOf(SharingMode mode);  // Of device plugins; kDra has none.
 // How a GPU is chosen for a pod that has no plan: the fullest with room, or the emptiest. An annotation of the pod, and
 // a label of the node for pods that say nothing. A pod may name one of Alnair's schedulers instead.
 enum class PartPlacement { kPack, kSpread };

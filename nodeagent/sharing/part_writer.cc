@@ -23,13 +23,14 @@ constexpr kube::BackoffPolicy kRetry{seconds(5), minutes(5), 2.0, 0.25};
 }  // namespace
 
 PartWriter::PartWriter(kube::Client& client, const NodePods& pods, DeviceHolders& holders, const PartPlugins& plugins,
-                       const kube::Clock& clock, const kube::Log& log)
+                       const kube::Clock& clock, const kube::Log& log, ClaimedParts claimed)
     : client_(client),
       pods_(pods),
       holders_(holders),
       plugins_(plugins),
       clock_(clock),
       log_(log),
+      claimed_(std::move(claimed)),
       retry_(kRetry, clock.RandomSeed()) {}
 
 void PartWriter::Wake() {
@@ -56,7 +57,7 @@ void PartWriter::LookOnce(const std::stop_token& stop) {
   const kube::Result<std::vector<HeldDevices>> held = holders_.List();
   if (!held) return Failed("list who holds devices", held.error());
   std::map<kube::ObjectKey, std::vector<HeldParts>> by_pod;
-  for (HeldParts& part : PartsOf(*held, kPartResources)) by_pod[part.pod].push_back(std::move(part));
+  for (HeldParts& part : PartsOf(*held, kPartResources, claimed_)) by_pod[part.pod].push_back(std::move(part));
 
   std::set<std::string> there;
   int writes = 0;
@@ -96,7 +97,7 @@ kube::Json PartWriter::Plan(const NodePod& pod, std::span<const HeldParts> parts
     if (kube::IsOlder(pod.metadata.resource_version, known.version)) return patch;
     known.version.clear();
   }
-  if (!parts.empty() || !AsksForParts(pod)) {
+  if (!parts.empty() || (!AsksForParts(pod) && pod.spec.resource_claims.empty())) {
     known.empty_since.reset();
   } else {
     const kube::TimePoint now = clock_.Now();

@@ -29,7 +29,7 @@ class PartWriter {
  public:
   // All must outlive it.
   PartWriter(kube::Client& client, const NodePods& pods, DeviceHolders& holders, const PartPlugins& plugins,
-             const kube::Clock& clock, const kube::Log& log);
+             const kube::Clock& clock, const kube::Log& log, ClaimedParts claimed = {});
 
   void Wake();                            // There may be something to write. Thread-safe.
   void Run(const std::stop_token& stop);  // Blocks until `stop`.
@@ -51,6 +51,7 @@ class PartWriter {
   const PartPlugins& plugins_;
   const kube::Clock& clock_;
   const kube::Log& log_;
+  const ClaimedParts claimed_;
 
   kube::Backoff retry_;
   kube::TimePoint next_look_ = kube::TimePoint::min();  // Not before.

@@ -43,7 +43,9 @@ std::vector<SharedGpu> SharedGpus::Of(const NodeSample& look) {
     gpus.push_back({.uuid = uuid,
                     .index = state.gpu.index,
                     .memory_mib = usable,
-                    .is_healthy = state.sample.has_value() && !state.fault_xid});
+                    .is_healthy = state.sample.has_value() && !state.fault_xid,
+                    .model = state.gpu.model,
+                    .driver_version = state.gpu.driver_version});
   }
   bytes_ = std::move(seen);
   std::ranges::sort(gpus, {}, &SharedGpu::index);

@@ -23,6 +23,7 @@ struct SharedGpu {
   int index = 0;                // As nvidia-smi counts.
   std::int64_t memory_mib = 0;  // Usable by containers: without the reserve.
   bool is_healthy = true;
+  std::string model = {}, driver_version = {};
   std::int64_t count(PartResource resource) const;  // How many ids it has.
   friend bool operator==(const SharedGpu&, const SharedGpu&) = default;
 };

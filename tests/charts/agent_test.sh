@@ -178,6 +178,34 @@ check "refused: a user who removes it" prints 'only grus writes them' noted "$KU
 check "others may change all else" noted "$KUBECONFIG" here "$(annotations '"mine": "still"')"
 check "and delete the pod" kube delete pod here --grace-period=0 --force
 
+# --- parts of GPUs for claims: which ResourceSlices it may write
+slice() { # slice NAME NODE [DRIVER] [POOL]
+  cat <<EOT
+{"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": "$1"},
+ "spec": {"driver": "${3:-gpu.ai.centauruscloud.io}", "nodeName": "$2", "pool": {"name": "${4:-$2}", "generation": 1, "resourceSliceCount": 1}, "devices": []}}
+EOT
+}
+creates() { slice "${@:2}" | kube --kubeconfig "$1" create -f -; }   # creates KUBECONFIG NAME NODE [DRIVER] [POOL]
+only='denied request: grus-node-agent may write only ResourceSlices'
+need "the policy comes into force" within 30 prints "$only" creates "$own" far node-1
+check "the API server understands all of it" equals '{}' \
+  kube get validatingadmissionpolicy "$policy-slices" -o 'jsonpath={.status.typeChecking}'
+check "it offers GPUs of its node" creates "$own" near node-0
+check "refused: those of another driver" prints "$only" creates "$own" other node-0 gpu.nvidia.com
+check "refused: in another node's pool" prints "$only" creates "$own" pooled node-0 gpu.ai.centauruscloud.io node-1
+check "refused: a token that names no node, for a slice" prints 'the token names none' creates "$stray" stray node-0
+need "a slice of another node" creates "$KUBECONFIG" far node-1
+need "and one of another driver on its own" creates "$KUBECONFIG" other node-0 gpu.nvidia.com
+grows='{"spec": {"pool": {"generation": 2}}}'
+check "it writes its slice again" kube --kubeconfig "$own" patch resourceslice near --type merge -p "$grows"
+check "refused: to change another node's" prints "$only" kube --kubeconfig "$own" patch resourceslice far --type merge -p "$grows"
+check "refused: to remove another node's" prints "$only" kube --kubeconfig "$own" delete resourceslice far
+check "refused: to remove another driver's" prints "$only" kube --kubeconfig "$own" delete resourceslice other
+check "it removes its slice" kube --kubeconfig "$own" delete resourceslice near
+check "it reads claims" prints 'not found' kube --kubeconfig "$own" get resourceclaim none
+check "but lists none, and writes none" equals no,no, eval \
+  "for verb in list patch; do kube --kubeconfig $own auth can-i \$verb resourceclaims.resource.k8s.io | tr '\n' ','; done; true"
+
 # --- with the role of an older chart
 need "the role of an older chart" kube patch clusterrole grus-system:grus:node-agent --type json -p \
   '[{"op": "replace", "path": "/rules", "value": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "watch"]}]}]'

@@ -14,6 +14,60 @@ true
 {{- end -}}
 {{- end }}
 
+{{- /* Whether also to claims, where the node's label says so: "true" or nothing. Older API servers lack the API. */ -}}
+{{- define "grus.sharesByClaims" -}}
+{{- if and (include "grus.sharesGpus" .) .Values.nodeAgent.sharing.claims (semverCompare ">=1.34.0-0" .Capabilities.KubeVersion.Version) -}}
+true
+{{- end -}}
+{{- end }}
+
+{{- /* Which GPUs an agent may offer to claims: those of its own node. Of the root and of the agent's name. */ -}}
+{{- define "grus.slicePolicy" -}}
+{{- $agent := printf "system:serviceaccount:%s:%s" .root.Release.Namespace .name }}
+{{- $slices := printf "%s.%s-slices" .root.Release.Namespace .name }}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata:
+  name: {{ $slices }}
+  labels:
+    {{- include "grus.agentLabels" .root | nindent 4 }}
+spec:
+  failurePolicy: Fail
+  matchConstraints:
+    resourceRules:
+      - apiGroups: [resource.k8s.io]
+        apiVersions: [v1]
+        resources: [resourceslices]
+        operations: [CREATE, UPDATE, DELETE]
+  matchConditions:
+    - name: the-agent
+      expression: request.userInfo.username == "{{ $agent }}"
+  variables:
+    - name: node
+      expression: request.userInfo.?extra[?"authentication.kubernetes.io/node-name"].orValue([])
+  validations:
+    - expression: >-
+        (object == null || (variables.node == [object.spec.?nodeName.orValue("")]
+        && variables.node == [object.spec.pool.name] && object.spec.driver == "gpu.ai.centauruscloud.io"))
+        && (oldObject == null || (variables.node == [oldObject.spec.?nodeName.orValue("")]
+        && oldObject.spec.driver == "gpu.ai.centauruscloud.io"))
+      reason: Forbidden
+      messageExpression: >-
+        "grus-node-agent may write only ResourceSlices of driver gpu.ai.centauruscloud.io, of the node that its token names
+        and of its pool: the token names " + (variables.node.size() == 1 ? variables.node[0] : "none")
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata:
+  name: {{ $slices }}
+  labels:
+    {{- include "grus.agentLabels" .root | nindent 4 }}
+spec:
+  policyName: {{ $slices }}
+  validationActions: [Deny]
+{{- end }}
+
 {{- /* Who may write which pod has which GPU: the agent for the pods of its own node, and nothing else of them; the manager,
 which plans; nobody else. Of the root and of the agent's name. */ -}}
 {{- define "grus.sharingPolicies" -}}

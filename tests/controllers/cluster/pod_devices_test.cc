@@ -159,6 +159,26 @@ TEST_F(PodDevicesTest, TheClaimThatWasMadeOfATemplateCountsWhenThatIsGone) {
   EXPECT_EQ(ProblemOf(pod), "");
 }
 
+TEST_F(PodDevicesTest, AGpuOfWhichAClaimHasAPartIsOfferedToNobodyElseUntilItIsGivenBack) {
+  const auto offered = [&] {
+    Resources allocatable;
+    allocatable.AddExtended("nvidia.com/gpu", 8);
+    devices_.WithholdClaimed("n", allocatable);
+    return allocatable.Extended("nvidia.com/gpu");
+  };
+  const std::string part = R"(,"driver":"gpu.ai.centauruscloud.io","pool":"n","shareID":"s","device":"gpu-)";
+  AddClaim();
+  EXPECT_EQ(offered(), 8);
+  Allocate(2, "pod-1", part + R"(a")");
+  EXPECT_EQ(offered(), 7) << "both are of one GPU";
+  Allocate(1, "pod-1", R"(,"driver":"gpu.ai.centauruscloud.io","pool":"m","device":"gpu-a")");
+  EXPECT_EQ(offered(), 8) << "another node";
+  Allocate(1, "pod-1", R"(,"driver":"gpu.nvidia.com","pool":"n","device":"gpu-a")");
+  EXPECT_EQ(offered(), 8) << "another driver";
+  Allocate(1, "pod-1", part + R"(a","adminAccess":true)");
+  EXPECT_EQ(offered(), 8) << "it consumes nothing";
+}
+
 TEST_F(PodDevicesTest, NodesHaveTheDevicesThatTheirSlicesSay) {
   AddSlice("s1", Plain(3), 1, 2);
   AddClass();
@@ -283,6 +303,21 @@ TEST_F(ClaimedDevicesTest, TemplatesAndClaimsMayComeAfterThePods) {
   EXPECT_EQ(RoomForPairs().copies, 3);
   AddClaim();
   EXPECT_EQ(RoomForPairs().copies, 2);
+}
+
+TEST_F(ClaimedDevicesTest, NobodyIsPlannedOnAGpuOfWhichAClaimHasAPart) {
+  Create("nodes", R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"n"},
+      "status":{"allocatable":{"cpu":"8","memory":"8Gi","pods":"110","nvidia.com/gpu":"2"}}})");
+  kube::Pod whole;
+  whole.spec.containers.emplace_back().resources.requests = {{"nvidia.com/gpu", kube::Quantity(1)}};
+  const auto copies = [&] { return account_.RoomFor("team-a/gang", account_.ShapeOf(whole), 100).copies; };
+  AddClaim();
+  const int before = copies();
+  ASSERT_GE(before, 2);
+  Allocate(1, "pod-1", R"(,"driver":"gpu.ai.centauruscloud.io","pool":"n","shareID":"s","device":"gpu-a")");
+  EXPECT_EQ(copies(), before - 1);
+  Delete<kube::ResourceClaim>({"team-a", "c"});
+  EXPECT_EQ(copies(), before);
 }
 
 }  // namespace

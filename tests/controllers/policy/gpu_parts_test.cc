@@ -43,6 +43,21 @@ TEST(GpuParts, ANodeOffersTheGpusOfItsInventory) {
   EXPECT_EQ(TextOf(offered), "ai.centauruscloud.io/gpu-milli 2000");  // Users are told of the sum alone.
 }
 
+TEST(GpuParts, OfAGpuThatClaimsHavePartsOfNothingIsOffered) {
+  Resources shared = StateOf(NodeWith(kTwoGpus)).allocatable, whole = Parts({{"nvidia.com/gpu", 2}});
+  WithholdClaimedGpus({"gpu-2", "gpu-9"}, shared);
+  EXPECT_EQ(shared.extended,
+            Parts({{api::kGpuMilliResource, 1000}, {"ai.centauruscloud.io/gpu-milli#GPU-1", 1000}}).extended);
+  EXPECT_EQ(ChooseGpu(shared, {}, Milli(1000)), "GPU-1");
+  WithholdClaimedGpus({"gpu-1"}, shared);
+  EXPECT_EQ(CopiesOnGpus(shared, {}, Milli(1), 10) * shared.Extended(api::kGpuMilliResource), 0);
+
+  WithholdClaimedGpus({"gpu-1"}, whole);
+  EXPECT_EQ(whole.Extended("nvidia.com/gpu"), 1);
+  WithholdClaimedGpus({"gpu-1", "gpu-2"}, whole);
+  EXPECT_EQ(whole.Extended("nvidia.com/gpu"), 0) << "never less than none";
+}
+
 TEST(GpuParts, AlnairsMemoryIsInGibAndItsComputeInPercent) {
   kube::Node node = NodeWith(R"([{"uuid":"GPU-1","memoryMiB":15900,"milli":1000,"mode":"alnair"}])");
   node.status.allocatable = {{"alnair/vgpu-compute", kube::Quantity(100)}, {"alnair/vgpu-memory", kube::Quantity(15)}};

@@ -4,8 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
+#include "clientlib/base/wait.h"
 #include "clientlib/testing/api_server/fake_api_server.h"
 #include "crds/types/sharing_names.h"
+#include "nodeagent/dra/gpu_slice.h"
 #include "tests/kit/must.h"
 #include "tests/kit/objects.h"
 #include "tests/kit/temp_dir.h"
@@ -47,7 +51,9 @@ class NodeSharingTest : public ::testing::Test {
                        {.node_name = "node-1",
                         .read_again = kube::Duration::zero(),
                         .plugin_folder = folder_.path(),
-                        .pod_resources_socket = folder_.path("none.sock")},
+                        .pod_resources_socket = folder_.path("none.sock"),
+                        .plugin_registry = folder_.path(),
+                        .cdi_folder = folder_.path("cdi")},
                        clock_,
                        log_};
 };
@@ -86,7 +92,7 @@ TEST_F(NodeSharingTest, AnUnknownLabelIsToldOnceAndNothingIsOffered) {
   for (int i = 0; i < 3; ++i) sharing_.LookOnce();
   const std::string told = ::testing::internal::GetCapturedStderr();
 
-  EXPECT_THAT(told, HasSubstr(R"(is \"halves\": expected milli or alnair)"));
+  EXPECT_THAT(told, HasSubstr(R"(is \"halves\": expected milli, alnair or dra)"));
   EXPECT_EQ(told.find("halves"), told.rfind("halves"));
   EXPECT_THAT(Inventory(), IsEmpty());
 }
@@ -103,6 +109,32 @@ TEST_F(NodeSharingTest, AnUnknownPlacementIsToldOnceAndPartsAreOffered) {
   EXPECT_THAT(told, HasSubstr(R"(is \"sideways\": expected pack or spread)"));
   EXPECT_EQ(told.find("sideways"), told.rfind("sideways"));
   EXPECT_THAT(Inventory(), HasSubstr("GPU-1"));
+}
+
+TEST_F(NodeSharingTest, InTheModeOfClaimsTheInventorySaysSoAndTheKubeletFindsTheDriver) {
+  SetMode("dra");
+  sharing_.LookOnce();
+
+  EXPECT_THAT(Inventory(), HasSubstr(R"("mode":"dra")"));
+  const std::string socket = folder_.path("gpu.ai.centauruscloud.io-grus.sock");
+  const kube::TimePoint until = clock_.Now() + std::chrono::seconds(60);
+  while (!std::filesystem::exists(socket) && clock_.Now() < until)
+    kube::WaitFor(clock_, std::chrono::milliseconds(1), {});
+  EXPECT_TRUE(std::filesystem::is_socket(socket));
+
+  SetMode("milli");
+  sharing_.LookOnce();
+  EXPECT_FALSE(std::filesystem::exists(socket));
+}
+
+TEST_F(NodeSharingTest, InAnotherModeTheSliceOfThisNodeGoesAndNoOther) {
+  kit::Must(server_.Create("resourceslices.resource.k8s.io", SliceOf("node-1", "u", Json::MakeArray())));
+  kit::Must(server_.Create("resourceslices.resource.k8s.io", SliceOf("node-2", "u", Json::MakeArray())));
+  SetMode("milli");
+  sharing_.LookOnce();
+
+  EXPECT_FALSE(server_.Get("resourceslices.resource.k8s.io", {"", SliceNameOf("node-1")}));
+  EXPECT_TRUE(server_.Get("resourceslices.resource.k8s.io", {"", SliceNameOf("node-2")}));
 }
 
 TEST_F(NodeSharingTest, ANodeThatCannotBeReadGoesOnAsBefore) {

@@ -25,6 +25,7 @@ TEST(SharingMode, StandsInTheLabelOfTheNode) {
   EXPECT_EQ(*SharingModeOf(NodeWith("milli")), SharingMode::kMilli);
   EXPECT_EQ(*SharingModeOf(NodeWith("alnair")), SharingMode::kAlnair);
   EXPECT_EQ(*SharingModeOf(NodeWith("gpushare")), SharingMode::kGpushare);
+  EXPECT_EQ(*SharingModeOf(NodeWith("dra")), SharingMode::kDra);
 }
 
 TEST(SharingMode, AnUnknownOneIsAnErrorThatSaysWhatIsExpected) {
@@ -50,11 +51,13 @@ TEST(PartPlacement, OfTheNodeStandsInItsLabel) {
     EXPECT_THAT(PlacementOf(node).error().message(),
                 HasSubstr("node-1: label sharing.ai.centauruscloud.io/placement is \"" + std::string(text) +
                           "\": expected pack or spread"));
+    EXPECT_THAT(mode.error().message(), HasSubstr("milli, alnair or dra"));
   }
 }
 
 TEST(SharingMode, OffersItsResourcesAndNoOthers) {
   EXPECT_THAT(ResourcesOf(SharingMode::kNone), IsEmpty());
+  EXPECT_THAT(ResourcesOf(SharingMode::kDra), IsEmpty());  // Claims name the GPU: no device plugin.
   EXPECT_THAT(ResourcesOf(SharingMode::kMilli), ElementsAre(PartResource::kMilli));
   EXPECT_THAT(ResourcesOf(SharingMode::kAlnair), ElementsAre(PartResource::kMemory, PartResource::kCompute));
   EXPECT_THAT(ResourcesOf(SharingMode::kGpushare), ElementsAre(PartResource::kGpuMem));

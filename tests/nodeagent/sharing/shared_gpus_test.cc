@@ -30,7 +30,9 @@ GpuState Lost(GpuState state) {
 TEST(SharedGpus, HaveWhatIsLeftAfterTheReserve) {
   const std::vector<SharedGpu> gpus = SharedGpus(500).Of(LookAt({GpuOf(1, 81'559 * kMiB), GpuOf(0, 16 * kGiB)}));
 
-  EXPECT_THAT(gpus, ElementsAre(SharedGpu{"GPU-0", 0, 16 * 1024 - 500, true}, SharedGpu{"GPU-1", 1, 81'059, true}))
+  const std::string model = "NVIDIA H100 80GB HBM3", driver = "580.95.05";
+  EXPECT_THAT(gpus, ElementsAre(SharedGpu{"GPU-0", 0, 16 * 1024 - 500, true, model, driver},
+                                SharedGpu{"GPU-1", 1, 81'059, true, model, driver}))
       << "by index";
   EXPECT_EQ(gpus[0].count(PartResource::kMemory), 15) << "rounded down";
   EXPECT_EQ(gpus[1].count(PartResource::kMemory), 79);
