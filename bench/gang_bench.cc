@@ -29,7 +29,8 @@ struct Arguments {
 int Usage() {
   std::fprintf(stderr,
                "usage: gang_bench KUBECONFIG GRUS_MANAGER SCENARIO... [options]\n"
-               "scenarios: fill, elastic, large, cannot-fit, memory, rounds, rollbacks, knavigator\n"
+               "scenarios: fill, elastic, large, cannot-fit, memory, rounds, rollbacks, knavigator,\n"
+               "           parts\n"
                "  --rounds N           of each scenario that has some (300 of rounds, 100 of rollbacks, else 3)\n"
                "  --threads N          that create objects (8)\n"
                "  --seed N             of rounds (1)\n"
@@ -91,6 +92,7 @@ std::optional<bool> RunScenario(const std::string& name, const GangWorld& world,
   if (name == "large") return RunLarge(world, rounds);
   if (name == "cannot-fit") return RunCannotFit(world, rounds);
   if (name == "memory") return RunMemory(world);
+  if (name == "parts") return RunParts(world, rounds);
   if (name == "knavigator") return RunKnavigator(world, args.queue);
   if (name == "rollbacks") return RunRollbacks(world, args.rounds.value_or(100));
   if (name == "rounds") {

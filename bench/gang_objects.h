@@ -33,6 +33,11 @@ struct GangSize {
   int members = 8, units = 1;    // Each member asks for so many units
   std::string resource = kGpus;  // of this.
   std::string priority_class = {};
+  std::vector<int> by_turns = {};  // Units of its members by turns, instead of `units`.
+
+  int UnitsOf(int member) const {
+    return by_turns.empty() ? units : by_turns[static_cast<std::size_t>(member) % by_turns.size()];
+  }
 };
 
 // A pod of a gang, or, without the gate, the same pod for the scheduler alone.

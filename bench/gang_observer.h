@@ -53,6 +53,8 @@ class GangObserver {
   };
   void Record(const std::string& ns);  // Empty: no more. What was recorded before is dropped.
   std::optional<Event> Next(kube::TimePoint until);
+  // How often all pods were listed: no revision is missed while that stays the same.
+  std::uint64_t pod_lists() const { return observer_.Of(kube::KindOf<kube::Pod>()).stats().lists; }
 
  private:
   void OnPod(const kube::Change& change);

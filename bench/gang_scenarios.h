@@ -41,6 +41,10 @@ struct RaceOptions {
 // Gangs, and outsiders that arrive at the worst moments.
 bool RunRaces(const GangWorld& world, const RaceOptions& options);
 
+// 1,000 pods that ask for parts of the GPUs of 100 nodes, as gangs of 8 and of one, against as many that ask for whole
+// GPUs of 125 others. Also false: a GPU was given twice, by any revision of any pod.
+bool RunParts(const GangWorld& world, int rounds);
+
 // One Job of backoffLimit 6, rolled back so many times, which then starts; 6 nodes.
 bool RunRollbacks(const GangWorld& world, int rollbacks);
 
