@@ -57,7 +57,8 @@ bool CreatePods(const GangWorld& world, const std::string& ns, const std::vector
   return InParallel(static_cast<int>(items.size()), world.threads, [&](int i) {
     const auto& [gang, ordinal] = items[static_cast<std::size_t>(i)];
     const std::string name = gang->name + "-" + std::to_string(ordinal);
-    return CreateObject(world.client, KindOf<kube::Pod>(), ns, MakeGangPod(name, gang->name, gang->UnitsOf(ordinal), is_gated, gang->resource));
+    return CreateObject(world.client, KindOf<kube::Pod>(), ns,
+                        MakeGangPod(name, gang->name, gang->UnitsOf(ordinal), is_gated, gang->resource));
   });
 }
 

@@ -23,8 +23,7 @@ using SharedNodes = std::vector<std::shared_ptr<const kube::Node>>;
 // Together they ask for 71 % of the GPUs of the shared nodes.
 std::vector<GangSize> GangsOfParts(int gangs, int members) {
   static const std::vector<std::vector<int>> kParts = {
-      {300}, {700}, {500},           {600, 400, 250, 750}, {800},
-      {250}, {900}, {300, 500, 600}, {1000, 500},          {700, 300, 650}};
+      {300}, {700}, {500}, {600, 400, 250, 750}, {800}, {250}, {900}, {300, 500, 600}, {1000, 500}, {700, 300, 650}};
   std::vector<GangSize> all = EqualGangs(gangs, members, 1);
   for (std::size_t i = 0; i < all.size(); ++i) {
     const std::vector<int>& parts = kParts[i % kParts.size()];
@@ -96,8 +95,8 @@ bool CompareParts(const GangWorld& world, const SharedNodes& nodes, int members,
   std::vector<Side> sides = {GangSide(world, "whole GPUs", "auto", whole), std::move(parts),
                              GangSide(world, "whole GPUs, always held", "always", whole)};
   if (!Compare(world, sides, kPods, rounds, "parts-" + std::to_string(members))) return false;
-  std::printf("\n%d gangs of %d: parts of the GPUs of %d nodes of %d, against whole GPUs; medians of %d rounds\n", gangs,
-              members, kSharedNodes, kGpusOfNode, rounds);
+  std::printf("\n%d gangs of %d: parts of the GPUs of %d nodes of %d, against whole GPUs; medians of %d rounds\n",
+              gangs, members, kSharedNodes, kGpusOfNode, rounds);
   for (const Side& side : sides) PrintBound(side);
   PrintRow("parts of GPUs: ratio", MedianBoundRatio(sides[1], sides[0]), "x", kMostRatio);
   PrintRow("parts of GPUs: ratio to whole GPUs, always held", MedianBoundRatio(sides[1], sides[2]), "x");

@@ -16,7 +16,7 @@ struct Side {
   std::string name;
   std::vector<std::string> manager;  // Its arguments; none: it does not run.
   std::function<bool(const std::string& ns)> create;
-  std::function<bool(const std::string& ns)> check = {};  // Once all pods run; false: something is wrong.
+  std::function<bool(const std::string& ns)> check = {};        // Once all pods run; false: something is wrong.
   std::vector<double> created{}, lifted{}, bound{}, seconds{};  // Since the first create: until all pods are.
   std::vector<double> cpu{}, memory{}, writes{}, status_lag{};
 };

@@ -34,8 +34,7 @@ kube::Result<std::shared_ptr<const kube::Node>> ShareGpusOf(kube::Client& client
   for (const char* where : {"capacity", "allocatable"}) {
     status["status"][where][std::string(NameOf(grus::PartResource::kMilli))] = offered;
   }
-  written =
-      client.Patch(KindOf<kube::Node>(), node, kube::PatchType::kMerge, status, {.subresource = "status"});
+  written = client.Patch(KindOf<kube::Node>(), node, kube::PatchType::kMerge, status, {.subresource = "status"});
   if (!written) return std::move(written).error().with("patch the status of Node " + node.name);
   return std::static_pointer_cast<const kube::Node>(*written);
 }
@@ -43,9 +42,9 @@ kube::Result<std::shared_ptr<const kube::Node>> ShareGpusOf(kube::Client& client
 }  // namespace
 
 kube::Result<std::vector<std::shared_ptr<const kube::Node>>> ShareGpus(kube::Client& client, int gpus_of_node) {
-  auto nodes = client.List(KindOf<kube::Node>(), "",
-                           {.label_selector = std::string(grus::kSharingModeLabel) + "=" +
-                                              std::string(NameOf(grus::SharingMode::kMilli))});
+  auto nodes = client.List(
+      KindOf<kube::Node>(), "",
+      {.label_selector = std::string(grus::kSharingModeLabel) + "=" + std::string(NameOf(grus::SharingMode::kMilli))});
   if (!nodes) return std::move(nodes).error();
   std::vector<std::shared_ptr<const kube::Node>> shared;
   for (const auto& node : nodes->items) {

@@ -23,7 +23,7 @@ class PartAudit {
   void RemovePod(const kube::Pod& pod);
 
   int revisions() const { return revisions_; }
-  std::int64_t most_milli() const { return most_milli_; }  // That pods ever held of one GPU.
+  std::int64_t most_milli() const { return most_milli_; }            // That pods ever held of one GPU.
   int used_gpus() const { return static_cast<int>(milli_.size()); }  // Of which a pod ever held something.
   // What is wrong, each with its pod: a GPU with more than 1000 thousandths given; a bound pod without a GPU, or with
   // one that is not of its node.
