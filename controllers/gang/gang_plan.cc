@@ -221,17 +221,11 @@ class Planner {
         LiftMissing();  // A cluster autoscaler then sees what is missing.
       return;
     }
-    if (is_replacing) {
-      const bool is_by_gpu = std::ranges::any_of(assigned, [](const Assignment& a) { return !a.place.gpu.empty(); });
-      if (is_by_gpu) PlanLift(assigned);
-      // Others start at once: the node of the lost member is likely free.
-      if (!is_preparing_) LiftMissing();
-      for (const Assignment& a : assigned) {
-        if (!is_by_gpu) Lift(*a.member);
-      }
-    } else {
-      PlanLift(assigned);
-    }
+    const bool is_by_gpu = std::ranges::any_of(assigned, [](const auto& a) { return !a.place.gpu.empty(); });
+    if (!is_replacing || is_by_gpu) PlanLift(assigned);
+    // A replacement in a running gang starts at once: the node of the lost member is likely free.
+    if (is_replacing && !is_preparing_ && !is_unsafe_) LiftMissing();
+    if (is_replacing && !is_by_gpu) std::ranges::for_each(assigned, [this](const auto& a) { Lift(*a.member); });
     // Beyond the minimum the owner decides how many may run; the scheduler finds out what fits.
     if (view_.is_planned_by_owner && tally_.scheduled() >= min_ && !is_preparing_ && !is_unsafe_) {
       for (const Member& member : view_.members) Lift(member);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nodeagent/sharing/device_ids.h"
 
+#include <algorithm>
 #include <charconv>
+#include <set>
 
 namespace grus {
 
@@ -21,6 +23,25 @@ std::optional<PartId> ParsePartId(std::string_view text) {
 
 bool CanHaveParts(std::string_view uuid, std::int64_t count) {
   return !uuid.empty() && ToText({std::string(uuid), count}).size() <= kLongestDeviceId;
+}
+
+std::vector<PartId> ParsePartIds(const std::vector<std::string>& ids) {
+  std::vector<PartId> parsed;
+  for (const std::string& text : ids) {
+    if (std::optional<PartId> id = ParsePartId(text)) parsed.push_back(*std::move(id));
+  }
+  std::ranges::sort(parsed);
+  return parsed;
+}
+
+bool AreOnOneGpu(const std::vector<PartId>& ids) { return ids.empty() || ids.front().gpu == ids.back().gpu; }
+
+std::string GpuNames(const std::vector<PartId>& ids) {
+  std::set<std::string> gpus;
+  for (const PartId& id : ids) gpus.insert(id.gpu);
+  std::string list;
+  for (const std::string& gpu : gpus) list.append(list.empty() ? "" : ", ").append(gpu);
+  return list;
 }
 
 }  // namespace grus

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace grus {
 
@@ -22,5 +23,10 @@ std::string ToText(const PartId& id);
 std::optional<PartId> ParsePartId(std::string_view text);
 // All ids below `count` are short enough, and are read again as what they are.
 bool CanHaveParts(std::string_view uuid, std::int64_t count);
+
+// Sorted, without those that are none.
+std::vector<PartId> ParsePartIds(const std::vector<std::string>& ids);
+bool AreOnOneGpu(const std::vector<PartId>& ids);      // REQUIRES: sorted.
+std::string GpuNames(const std::vector<PartId>& ids);  // "GPU-1, GPU-2"
 
 }  // namespace grus

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 
+#include "nodeagent/sharing/gpu_chooser.h"
 #include "nodeagent/sharing/part_memory.h"
 
 namespace grus {
@@ -12,6 +13,36 @@ namespace {
 kube::Error Refused(const std::string& why) { return kube::Error(kube::ErrorCode::kInvalidArgument, why); }
 
 }  // namespace
+
+kube::Result<std::vector<PartId>> CheckIds(PartResource resource, const std::vector<std::string>& ids,
+                                           const std::vector<SharedGpu>& gpus) {
+  const auto amount = static_cast<std::int64_t>(ids.size());
+  if (ids.empty()) return Refused(AmountText(0, resource) + ": ask for at least 1");
+  std::int64_t most = 0;
+  for (const SharedGpu& gpu : gpus) most = std::max(most, gpu.count(resource));
+  if (amount > most) return TooMuchFor(resource, amount, most);
+  for (const std::string& text : ids) {
+    const std::optional<PartId> id = ParsePartId(text);
+    const auto gpu = id ? std::ranges::find(gpus, id->gpu, &SharedGpu::uuid) : gpus.end();
+    if (gpu == gpus.end() || id->number >= gpu->count(resource)) {
+      return Refused(AmountText(amount, resource) + ": this node has no device " + text.substr(0, kLongestDeviceId) +
+                     " (any more); create the pod again");
+    }
+    if (!gpu->is_healthy) {
+      return Refused(AmountText(amount, resource) + ": " + gpu->uuid +
+                     " is sick (the node's Events say how); create the pod again, so that it gets another GPU");
+    }
+  }
+  std::vector<PartId> parsed = ParsePartIds(ids);
+  if (std::ranges::adjacent_find(parsed) != parsed.end()) {
+    return Refused(AmountText(amount, resource) + ": a device is named twice");
+  }
+  if (!AreOnOneGpu(parsed)) {
+    return Refused(AmountText(amount, resource) + ": the devices lie on several GPUs (" + GpuNames(parsed) +
+                   "), and what a container gets lies on one; create the pod again, or ask for less");
+  }
+  return parsed;
+}
 
 kube::Status CheckHeld(const HeldParts& held) {
   const std::string owner = OwnerText(held.pod, held.container);

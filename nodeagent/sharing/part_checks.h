@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a container may start with what it holds. Pure. An error names the container and what to do.
+// Whether a container may have these parts, and start with what it holds. Pure. An error names the container and what
+// to do.
 #pragma once
 
 #include <span>
+#include <string>
+#include <vector>
 
 #include "clientlib/base/result.h"
 #include "nodeagent/sharing/held_parts.h"
 #include "nodeagent/sharing/shared_gpus.h"
 
 namespace grus {
+
+// Ids of one resource, as a kubelet hands them out: they are there, well, and of one GPU.
+kube::Result<std::vector<PartId>> CheckIds(PartResource resource, const std::vector<std::string>& ids,
+                                           const std::vector<SharedGpu>& gpus);
 
 // On one GPU, with memory.
 kube::Status CheckHeld(const HeldParts& starting);

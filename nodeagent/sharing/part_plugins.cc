@@ -31,27 +31,6 @@ const SharedGpu* Find(const std::vector<SharedGpu>& gpus, const std::string& uui
   return found == gpus.end() ? nullptr : &*found;
 }
 
-std::vector<PartId> Parse(const std::vector<std::string>& ids) {
-  std::vector<PartId> parsed;
-  for (const std::string& text : ids) {
-    if (std::optional<PartId> id = ParsePartId(text)) parsed.push_back(*std::move(id));
-  }
-  std::ranges::sort(parsed);
-  return parsed;
-}
-
-std::string GpuList(const std::vector<PartId>& ids) {
-  std::set<std::string> gpus;
-  for (const PartId& id : ids) gpus.insert(id.gpu);
-  std::string list;
-  for (const std::string& gpu : gpus) list.append(list.empty() ? "" : ", ").append(gpu);
-  return list;
-}
-
-bool IsOnOneGpu(const std::vector<PartId>& ids) {  // REQUIRES: sorted.
-  return ids.empty() || ids.front().gpu == ids.back().gpu;
-}
-
 using ContainerKey = std::pair<kube::ObjectKey, std::string>;
 
 bool IsOf(const ContainerKey& container, const HeldParts& part) {
@@ -235,7 +214,7 @@ kube::Result<std::vector<std::string>> PartPlugins::Prefer(PartResource resource
                                                            const std::vector<std::string>& available,
                                                            const std::vector<std::string>& needed, int count) {
   if (count <= 0) return Refused(AmountText(count, resource) + ": ask for at least 1");
-  std::vector<PartId> free = Parse(available), first = Parse(needed);
+  std::vector<PartId> free = ParsePartIds(available), first = ParsePartIds(needed);
   ChooserView view = View(resource, count);
   view.gpus = Rooms(resource, free);
   // What ended init containers of the pod had comes first; the rest lies where that does.
@@ -261,38 +240,8 @@ kube::Result<std::vector<std::string>> PartPlugins::Prefer(PartResource resource
   return ids;
 }
 
-kube::Result<std::vector<PartId>> PartPlugins::Check(PartResource resource, const std::vector<std::string>& ids) const {
-  const std::vector<SharedGpu> gpus = this->gpus();
-  const auto amount = static_cast<std::int64_t>(ids.size());
-  if (ids.empty()) return Refused(AmountText(0, resource) + ": ask for at least 1");
-  std::int64_t most = 0;
-  for (const SharedGpu& gpu : gpus) most = std::max(most, gpu.count(resource));
-  if (amount > most) return TooMuchFor(resource, amount, most);
-  for (const std::string& text : ids) {
-    const std::optional<PartId> id = ParsePartId(text);
-    const SharedGpu* const gpu = id ? Find(gpus, id->gpu) : nullptr;
-    if (gpu == nullptr || id->number >= gpu->count(resource)) {
-      return Refused(AmountText(amount, resource) + ": this node has no device " + text.substr(0, kLongestDeviceId) +
-                     " (any more); create the pod again");
-    }
-    if (!gpu->is_healthy) {
-      return Refused(AmountText(amount, resource) + ": " + gpu->uuid +
-                     " is sick (the node's Events say how); create the pod again, so that it gets another GPU");
-    }
-  }
-  std::vector<PartId> parsed = Parse(ids);
-  if (std::ranges::adjacent_find(parsed) != parsed.end()) {
-    return Refused(AmountText(amount, resource) + ": a device is named twice");
-  }
-  if (!IsOnOneGpu(parsed)) {
-    return Refused(AmountText(amount, resource) + ": the devices lie on several GPUs (" + GpuList(parsed) +
-                   "), and what a container gets lies on one; create the pod again, or ask for less");
-  }
-  return parsed;
-}
-
 kube::Result<ContainerSetup> PartPlugins::Allocate(PartResource resource, const std::vector<std::string>& ids) {
-  kube::Result<std::vector<PartId>> checked = Check(resource, ids);
+  kube::Result<std::vector<PartId>> checked = CheckIds(resource, ids, gpus());
   const auto amount = static_cast<std::int64_t>(ids.size());
   std::optional<Preferred> preferred;
   {
@@ -386,10 +335,10 @@ kube::Status PartPlugins::LetStart(const HeldParts& starting, const std::vector<
 }
 
 kube::Status PartPlugins::PreStart(PartResource resource, const std::vector<std::string>& ids) {
-  const std::vector<PartId> parsed = Parse(ids);
-  if (!IsOnOneGpu(parsed)) {
+  const std::vector<PartId> parsed = ParsePartIds(ids);
+  if (!AreOnOneGpu(parsed)) {
     return Refused(AmountText(static_cast<std::int64_t>(ids.size()), resource) +
-                   " of a container lie on several GPUs (" + GpuList(parsed) +
+                   " of a container lie on several GPUs (" + GpuNames(parsed) +
                    "); delete its pod, and create it again");
   }
   if (const std::optional<std::vector<HeldParts>> held = Held(); held && !parsed.empty()) {

@@ -69,8 +69,6 @@ class PartPlugins {
   kube::Result<ContainerSetup> Allocate(PartResource resource, const std::vector<std::string>& ids);
   kube::Status PreStart(PartResource resource, const std::vector<std::string>& ids);
 
-  // The ids of an Allocate(), all on one healthy GPU, or what is wrong with them.
-  kube::Result<std::vector<PartId>> Check(PartResource resource, const std::vector<std::string>& ids) const;
   // What is known now, without the GPUs.
   ChooserView View(PartResource resource, std::int64_t amount);
   // `available`: sorted.
