@@ -10,6 +10,7 @@
 #include "bench/parts/part_audit.h"
 #include "bench/shared_nodes.h"
 #include "controllers/policy/gpu_parts.h"
+#include "crds/types/sharing_names.h"
 
 namespace bench {
 namespace {
@@ -27,7 +28,7 @@ std::vector<GangSize> GangsOfParts(int gangs, int members) {
   std::vector<GangSize> all = EqualGangs(gangs, members, 1);
   for (std::size_t i = 0; i < all.size(); ++i) {
     const std::vector<int>& parts = kParts[i % kParts.size()];
-    all[i].resource = grus::kGpuMilliResource;
+    all[i].resource = api::kGpuMilliResource;
     all[i].by_turns = parts;
     if (members == 1) all[i].by_turns = {parts[i / kParts.size() % parts.size()]};
   }

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "crds/types/sharing_names.h"
 #include "nodeagent/sharing/part_annotations.h"
 
 namespace bench {
@@ -44,7 +45,7 @@ kube::Result<std::shared_ptr<const kube::Node>> ShareGpusOf(kube::Client& client
 kube::Result<std::vector<std::shared_ptr<const kube::Node>>> ShareGpus(kube::Client& client, int gpus_of_node) {
   auto nodes = client.List(
       KindOf<kube::Node>(), "",
-      {.label_selector = std::string(grus::kSharingModeLabel) + "=" + std::string(NameOf(grus::SharingMode::kMilli))});
+      {.label_selector = std::string(api::kSharingModeLabel) + "=" + std::string(NameOf(grus::SharingMode::kMilli))});
   if (!nodes) return std::move(nodes).error();
   std::vector<std::shared_ptr<const kube::Node>> shared;
   for (const auto& node : nodes->items) {

@@ -5,6 +5,7 @@
 
 #include "controllers/policy/cluster_objects.h"
 #include "controllers/policy/gpu_parts.h"
+#include "crds/types/sharing_names.h"
 
 namespace bench {
 namespace {
@@ -15,7 +16,7 @@ constexpr std::int64_t kWholeGpu = 1000;
 
 void PartAudit::PutNode(const kube::Node& node) {
   const grus::NodeState state = grus::StateOf(node);
-  const std::string prefix = std::string(grus::kGpuMilliResource) + "#";
+  const std::string prefix = std::string(api::kGpuMilliResource) + "#";
   for (const auto& [name, amount] : state.allocatable.extended) {
     if (name.starts_with(prefix)) node_of_[name.substr(prefix.size())] = state.name;
   }

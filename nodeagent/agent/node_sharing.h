@@ -20,6 +20,7 @@
 #include "clientlib/base/failure_news.h"
 #include "clientlib/base/log.h"
 #include "clientlib/client/client.h"
+#include "clientlib/model/core_v1.h"
 #include "nodeagent/dra/gpu_claims.h"
 #include "nodeagent/gpu_probe.h"
 #include "nodeagent/kubelet/claim_host.h"

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "crds/types/sharing_names.h"
+
 namespace grus {
 namespace {
 

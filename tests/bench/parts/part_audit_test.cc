@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "controllers/policy/gpu_parts.h"
+#include "crds/types/sharing_names.h"
 
 namespace bench {
 namespace {
@@ -16,8 +17,8 @@ kube::Node NodeWith(const std::string& name, const std::string& gpu) {
   kube::Node node;
   node.metadata.name = name;
   node.metadata.annotations = {
-      {grus::kGpuInventoryAnnotation, R"([{"uuid":")" + gpu + R"(","memoryMiB":81000,"milli":1000,"mode":"milli"}])"}};
-  node.status.allocatable = {{"pods", kube::Quantity(110)}, {grus::kGpuMilliResource, kube::Quantity(1000)}};
+      {api::kGpuInventoryAnnotation, R"([{"uuid":")" + gpu + R"(","memoryMiB":81000,"milli":1000,"mode":"milli"}])"}};
+  node.status.allocatable = {{"pods", kube::Quantity(110)}, {api::kGpuMilliResource, kube::Quantity(1000)}};
   return node;
 }
 
@@ -26,10 +27,10 @@ kube::Pod PodOn(const std::string& name, const std::string& node, std::int64_t m
   kube::Pod pod;
   pod.metadata.name = pod.metadata.uid = name;
   pod.metadata.ns = "team-a";
-  if (!gpu.empty()) pod.metadata.annotations = {{grus::kPlannedGpuAnnotation, gpu}};
+  if (!gpu.empty()) pod.metadata.annotations = {{api::kPlannedGpuAnnotation, gpu}};
   pod.spec.node_name = node;
   kube::Container container;
-  container.resources.requests = {{grus::kGpuMilliResource, kube::Quantity(milli)}};
+  container.resources.requests = {{api::kGpuMilliResource, kube::Quantity(milli)}};
   pod.spec.containers.push_back(std::move(container));
   return pod;
 }

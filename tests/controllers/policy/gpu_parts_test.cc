@@ -48,7 +48,7 @@ TEST(GpuParts, OfAGpuThatClaimsHavePartsOfNothingIsOffered) {
   WithholdClaimedGpus({"gpu-2", "gpu-9"}, shared);
   EXPECT_EQ(shared.extended,
             Parts({{api::kGpuMilliResource, 1000}, {"ai.centauruscloud.io/gpu-milli#GPU-1", 1000}}).extended);
-  EXPECT_EQ(ChooseGpu(shared, {}, Milli(1000)), "GPU-1");
+  EXPECT_EQ(ChooseGpu(shared, {}, Milli(1000), kPack), "GPU-1");
   WithholdClaimedGpus({"gpu-1"}, shared);
   EXPECT_EQ(CopiesOnGpus(shared, {}, Milli(1), 10) * shared.Extended(api::kGpuMilliResource), 0);
 
@@ -80,7 +80,7 @@ TEST(GpuParts, GpusharesMemoryIsInGibOfEachGpuAndCountsAsNoThousandths) {
   EXPECT_EQ(offered.Extended("aliyun.com/gpu-mem#GPU-1"), 15);
   EXPECT_EQ(offered.Extended("aliyun.com/gpu-mem#GPU-2"), 39);
   EXPECT_EQ(CopiesOnGpus(offered, {}, request, 10), 1);
-  EXPECT_EQ(ChooseGpu(offered, {}, request), "GPU-2");
+  EXPECT_EQ(ChooseGpu(offered, {}, request, kPack), "GPU-2");
   EXPECT_EQ(MilliOfGpuParts(request), 0);
   EXPECT_FALSE(IsGpuPart("aliyun.com/gpu-count"));
 }

@@ -24,7 +24,7 @@ class UsageTurnsTest : public testing::UsageFixture {
   }
 };
 
-TEST_F(UsageTurnsTest, AtMostFiveRunsAreWrittenASecond) {
+TEST_F(UsageTurnsTest, AtMostFourRunsAreWrittenASecond) {
   Start();
   AddTwelveJobs();
   clock_.Advance(60s);
@@ -36,10 +36,10 @@ TEST_F(UsageTurnsTest, AtMostFiveRunsAreWrittenASecond) {
     written.push_back(Runs().size());
     clock_.Advance(1s);
   }
-  EXPECT_THAT(written, ::testing::ElementsAre(5, 10, 12));
+  EXPECT_THAT(written, ::testing::ElementsAre(4, 8, 12));
 }
 
-TEST_F(UsageTurnsTest, AtMostTenWritesASecondAlsoWhereEachProfileTakesThePlaceOfAnother) {
+TEST_F(UsageTurnsTest, AtMostEightWritesASecondAlsoWhereEachProfileTakesThePlaceOfAnother) {
   Start();
   for (std::size_t i = 0; i < kMostOfNamespace; ++i) {
     const std::string name = "old-" + std::to_string(i);
@@ -89,7 +89,7 @@ TEST_F(UsageTurnsTest, RunsThatEndedAreWrittenFirst) {
   clock_.Advance(60s);
   ASSERT_TRUE(watch_.Reconcile(UsageWatch::Sweep(), {}));
   ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
-  EXPECT_EQ(Runs().size(), 5U);
+  EXPECT_EQ(Runs().size(), 4U);
   EXPECT_EQ(std::ranges::count_if(Runs(), [](const api::WorkloadRun& run) { return run.end.has_value(); }), 2);
 }
 
@@ -110,7 +110,7 @@ TEST_F(UsageTurnsTest, RunsOfANamespaceDoNotWaitForThatManyOfAnother) {
   clock_.Advance(60s);
   ASSERT_TRUE(watch_.Reconcile(UsageWatch::Sweep(), {}));
   ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
-  EXPECT_EQ(Runs().size(), 5U);
+  EXPECT_EQ(Runs().size(), 4U);
   EXPECT_EQ(std::ranges::count(Runs(), "PyTorchJob/team-a/train", &api::WorkloadRun::job), 1);
 }
 

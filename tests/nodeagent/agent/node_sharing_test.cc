@@ -92,7 +92,7 @@ TEST_F(NodeSharingTest, AnUnknownLabelIsToldOnceAndNothingIsOffered) {
   for (int i = 0; i < 3; ++i) sharing_.LookOnce();
   const std::string told = ::testing::internal::GetCapturedStderr();
 
-  EXPECT_THAT(told, HasSubstr(R"(is \"halves\": expected milli, alnair or dra)"));
+  EXPECT_THAT(told, HasSubstr(R"(is \"halves\": expected milli, alnair, gpushare or dra)"));
   EXPECT_EQ(told.find("halves"), told.rfind("halves"));
   EXPECT_THAT(Inventory(), IsEmpty());
 }
