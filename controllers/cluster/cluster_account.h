@@ -84,9 +84,9 @@ class ClusterAccount : public AccountCallbacks {
   // unschedulable. `counts` runs with the lock held: it must not call this account.
   bool IsAnyoneWaiting(const std::function<bool(const std::string& gang)>& counts) const;
 
-  // Whether the places of `gang` must be protected: competition threatens one of them; pods of another shape may be
-  // bound there (those alike only swap places); or its own pods could take room that is kept for another gang or its
-  // launcher.
+  // Whether the places of `gang` must be protected: they name GPUs; competition threatens one; pods of another shape
+  // may be bound there (those alike only swap places); or its own pods could take room that is kept for another gang or
+  // its launcher.
   bool MustProtect(const std::string& gang);
   // Whether it shares the devices of a node. The scheduler would spread what the planner packed.
   bool SharesNodes(const std::string& gang) const;

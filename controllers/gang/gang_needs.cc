@@ -18,14 +18,18 @@ kube::Time LiftOf(const GangView& view, const Member& member) {
   return member.lifted_at.value_or(member.created_at.value_or(view.now));
 }
 
-// When the scheduler got the last of the members that a gang with losses lacks; nullopt: it does not have all of them.
+// When the last of the members that a gang with losses lacks was there for the scheduler, or for a GPU that none has;
+// nullopt: some are not.
 std::optional<kube::Time> LastLift(const GangView& view, const Tally& tally) {
-  if (tally.lifted < MinimumToRun(view, tally) - tally.scheduled()) return std::nullopt;
   std::optional<kube::Time> last;
+  int waiting = 0;
   for (const Member& member : view.members) {
-    if (member.state == MemberState::kLifted) last = std::max(last, std::optional(LiftOf(view, member)));
+    const bool waits = member.WaitsForItsGpu();
+    if (!waits && member.state != MemberState::kLifted) continue;
+    ++waiting;
+    last = std::max(last, waits ? member.created_at : std::optional(LiftOf(view, member)));
   }
-  return last;
+  return waiting < MinimumToRun(view, tally) - tally.scheduled() ? std::nullopt : last;
 }
 
 std::optional<kube::Time> FirstLift(const GangView& view) {

@@ -264,9 +264,10 @@ class Planner {
   // As many as the minimum lacks, with or without places.
   void LiftMissing() {
     const int missing = MinimumToRun(view_, tally_) - tally_.scheduled() - tally_.lifted;
+    const bool replaces = IsReplacing(view_, tally_);
     for (const Member& member : view_.members) {
       if (static_cast<int>(plan_.lift.size()) >= missing) break;
-      Lift(member);
+      if (!replaces || !member.WaitsForItsGpu()) Lift(member);
     }
   }
 

@@ -155,7 +155,7 @@ void GangReconciler::AdoptPlaces(GangView& view) {
   if (view.places.empty()) {
     for (const Member& member : view.members) {
       const std::string& node = member.planned_node();
-      if (member.IsUnbound() && !node.empty()) account_.AddPlace(view.key, {node, member.shape});
+      if (member.IsUnbound() && !node.empty()) account_.AddPlace(view.key, {node, member.shape, member.planned_gpu});
     }
     view.places = account_.PlacesOf(view.key);
   }
@@ -206,10 +206,8 @@ void GangReconciler::AskAccount(GangView& view) {
   const bool must_protect = account_.MustProtect(view.key), pins = account_.Pins();
   // The workers of a job were planned before their pods: those without a gate go where the scheduler likes.
   const bool is_packed = !view.is_planned_by_owner && account_.SharesNodes(view.key);
-  // A scheduler sees the sum over a node's GPUs: elsewhere a member might find no single one with room.
-  const bool is_by_gpu = std::ranges::any_of(view.places, [](const Place& place) { return !place.gpu.empty(); });
-  view.must_nominate = (must_protect || is_packed || is_by_gpu) && !pins;
-  view.must_pin = (must_protect || is_by_gpu) && pins;
+  view.must_nominate = (must_protect || is_packed) && !pins;
+  view.must_pin = must_protect && pins;
   const int priority = view.members.empty() ? 0 : view.members.front().priority;
   const kube::TimePoint protected_since = memory_.Get(view.group->metadata).protected_since.value_or(clock_.Now());
   view.safety = must_protect ? account_.Check(view.key, view.places, priority, protected_since) : Safety::kSafe;

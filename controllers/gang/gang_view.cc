@@ -5,10 +5,12 @@
 #include <charconv>
 
 #include "clientlib/cache/store.h"
+#include "controllers/policy/gpu_parts.h"
 #include "controllers/policy/pod_trouble.h"
 #include "controllers/policy/waited.h"
 #include "controllers/policy/yield_words.h"
 #include "controllers/queues/wording.h"
+#include "crds/types/sharing_names.h"
 
 namespace grus {
 namespace {
@@ -83,6 +85,10 @@ Tally Count(const GangView& view) {
   return tally;
 }
 
+bool Member::WaitsForItsGpu() const {
+  return state == MemberState::kGated && !MustStayGated() && shape && AsksForGpuParts(shape->request);
+}
+
 bool HasBegun(const GangView& view) { return std::ranges::any_of(view.members, &Member::IsLetGo); }
 
 Member ReadMember(const kube::Pod& pod, ShapePtr shape, bool has_planning_owner) {
@@ -108,6 +114,7 @@ Member ReadMember(const kube::Pod& pod, ShapePtr shape, bool has_planning_owner)
   member.nominated = std::string(pod.status.nominated_node_name);
   member.nominated_to = std::string(pod.metadata.Annotation(kGangNominatedToAnnotation));
   member.pinned = std::string(pod.metadata.Annotation(kGangPinnedAnnotation));
+  member.planned_gpu = std::string(pod.metadata.Annotation(api::kPlannedGpuAnnotation));
   member.told_deadline = std::string(pod.metadata.Annotation(kPreemptionDeadlineAnnotation));
   member.has_own_hostname = member.pinned.empty() && pod.spec.node_selector.contains(kHostnameLabel);
   member.priority = pod.spec.priority.value_or(0);

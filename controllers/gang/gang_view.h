@@ -50,6 +50,7 @@ struct Member {
   std::string node, nominated;
   std::string nominated_to;       // The scheduler that the nomination is for; empty: not known.
   std::string pinned;             // The node that we pinned it to; empty: we did not.
+  std::string planned_gpu;        // Of that node, by our plan; empty: none is known.
   std::string told_deadline;      // Of its preemption, in its annotation; empty: none.
   bool has_own_hostname = false;  // A pin that is not ours.
   int priority = 0;
@@ -64,6 +65,8 @@ struct Member {
   bool IsAlive() const { return IsUnbound() || state == MemberState::kBound; }
   // We lifted its gate. On a pod that is still gated, the annotation comes from whoever made the pod.
   bool IsLetGo() const { return lifted_at && IsAlive() && state != MemberState::kGated; }
+  // A scheduler sees only the sum over a node's GPUs: without a place, its kubelet would likely refuse it.
+  bool WaitsForItsGpu() const;
   // Its gate must not be lifted, since it could not start.
   bool MustStayGated() const {
     return state == MemberState::kGated && (!foreign_gate.empty() || !volume_problem.empty());

@@ -61,7 +61,7 @@ std::int64_t GpusOn(const kube::Node& node, const Workload& workload) {
     return gpus == nullptr ? -1 : gpus->Value();
   }
   const NodeState state = StateOf(node);
-  if (state.allocatable.Extended(workload.part.Accelerator()) == 0) return -1;
+  if (kube::FindResource(node.status.allocatable, workload.part.Accelerator()) == nullptr) return -1;
   return CopiesThatFit(state.allocatable, {}, workload.part, kMostGpus);
 }
 

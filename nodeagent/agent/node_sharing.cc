@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nodeagent/agent/node_sharing.h"
 
+#include <algorithm>
 #include <atomic>
 #include <utility>
 
@@ -136,7 +137,10 @@ void NodeSharing::LookAtClaims(const std::stop_token& stop) {
     claims_.RemoveStale(stop);
     clean_at_ = now + kCleanAgain;
   }
-  const bool serves = is_claimed || !prepared_.List().empty();
+  // A kubelet asks to take back also what was refused, and its pod cannot end before that.
+  const auto has_claims = [](const auto& pod) { return !pod->spec.resource_claims.empty(); };
+  const bool may_be_asked = serving_claims_ && std::ranges::any_of(pods_.List(), has_claims);
+  const bool serves = is_claimed || may_be_asked || !prepared_.List().empty();
   if (serves && !serving_claims_) {
     serving_claims_ = clock_.Spawn([this](const std::stop_token& end) { claim_host_.Run(end); });
   } else if (!serves && serving_claims_) {

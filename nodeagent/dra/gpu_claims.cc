@@ -12,12 +12,16 @@ namespace {
 using kube::Error;
 using kube::ErrorCode;
 
+// A server that does not serve the kind also says 404, and knows nothing of the claim.
+bool IsGone(const Error& error) { return error.code() == ErrorCode::kNotFound && error.reason() == "NotFound"; }
+
 }  // namespace
 
 GpuClaims::GpuClaims(kube::Client& client, PreparedClaims& prepared, Node node, const kube::Log& log)
     : client_(client), prepared_(prepared), node_(std::move(node)), log_(log) {}
 
 kube::Result<std::vector<ReadyDevice>> GpuClaims::Prepare(const ClaimName& claim) {
+  kube::Result<AllocatedClaim> allocated = Allocated(claim);  // It may take long.
   const std::scoped_lock lock(mutex_);
   const std::optional<AllocatedClaim> before = prepared_.Find(claim.uid);
   if (!before && !accepts_) {
@@ -26,7 +30,6 @@ kube::Result<std::vector<ReadyDevice>> GpuClaims::Prepare(const ClaimName& claim
                                               "=dra says that it does. Delete the pod, so that it "
                                               "goes to another node");
   }
-  kube::Result<AllocatedClaim> allocated = Allocated(claim);
   if (before) {
     // Its containers may run: what they have is theirs.
     const bool is_other = allocated && allocated->parts != before->parts;
@@ -42,11 +45,16 @@ kube::Result<std::vector<ReadyDevice>> GpuClaims::Prepare(const ClaimName& claim
 
 kube::Result<AllocatedClaim> GpuClaims::Allocated(const ClaimName& claim) {
   const auto found = client_.Get<kube::ResourceClaim>({claim.ns, claim.name});
-  if (!found && found.error().code() == ErrorCode::kNotFound) {
+  if (!found && IsGone(found.error())) {
     return Error(ErrorCode::kNotFound, TextOf(claim) + " does not exist (any more): delete the pod");
   }
   if (!found) return kube::Error(found.error()).with("read " + TextOf(claim));
-  return PartsOf(**found, claim, node_.name, node_.gpus());
+  const std::vector<SharedGpu> gpus = node_.gpus();
+  if (gpus.empty()) {
+    return Error(ErrorCode::kUnavailable, TextOf(claim) + ": the agent of node " + node_.name +
+                                              " sees no GPU yet; wait, or look into its log if this lasts");
+  }
+  return PartsOf(**found, claim, node_.name, gpus);
 }
 
 kube::Status GpuClaims::CheckFree(const AllocatedClaim& claim) {
@@ -74,9 +82,10 @@ kube::Status GpuClaims::Unprepare(const ClaimName& claim) {
   return {};
 }
 
-bool GpuClaims::IsStale(const AllocatedClaim& claim, const std::stop_token& stop) {
+kube::Result<bool> GpuClaims::IsStale(const AllocatedClaim& claim, const std::stop_token& stop) {
   const auto found = client_.Get<kube::ResourceClaim>({claim.claim.ns, claim.claim.name}, stop);
-  if (!found) return found.error().code() == ErrorCode::kNotFound;
+  if (!found && IsGone(found.error())) return true;
+  if (!found) return found.error();
   const kube::ResourceClaim& now = **found;
   if (now.metadata.uid != claim.claim.uid || !now.status.allocation) return true;
   return std::ranges::none_of(now.status.allocation->devices.results, [&](const kube::DeviceAllocation& result) {
@@ -86,7 +95,10 @@ bool GpuClaims::IsStale(const AllocatedClaim& claim, const std::stop_token& stop
 
 void GpuClaims::RemoveStale(const std::stop_token& stop) {
   for (const AllocatedClaim& claim : prepared_.List()) {
-    if (stop.stop_requested() || !IsStale(claim, stop)) continue;
+    const kube::Result<bool> is_stale = IsStale(claim, stop);
+    if (!is_stale) return;  // The next one would take as long.
+    // It may have been allocated anew, and prepared, since it was asked about.
+    if (!*is_stale || prepared_.Find(claim.claim.uid) != claim) continue;
     if (const kube::Status removed = prepared_.Remove(claim.claim.uid); !removed) {
       log_.Warn("a claim that is gone is still prepared", {{"error", removed.error().message()}});
     } else {

@@ -45,7 +45,7 @@ class GpuClaims final : public ClaimDriver {
  private:
   kube::Result<AllocatedClaim> Allocated(const ClaimName& claim);
   kube::Status CheckFree(const AllocatedClaim& claim);
-  bool IsStale(const AllocatedClaim& claim, const std::stop_token& stop);
+  kube::Result<bool> IsStale(const AllocatedClaim& claim, const std::stop_token& stop);
 
   kube::Client& client_;
   PreparedClaims& prepared_;

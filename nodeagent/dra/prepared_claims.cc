@@ -61,11 +61,13 @@ PreparedClaims::PreparedClaims(std::string folder) : folder_(std::move(folder)) 
     if (!name.starts_with(kPrefix)) continue;
     if (name.ends_with(kNewSuffix)) fs::remove(entry.path(), ignored);  // A write that was cut off.
     if (!name.ends_with(kSuffix)) continue;
+    std::ifstream file(entry.path());
     std::ostringstream text;
-    text << std::ifstream(entry.path()).rdbuf();
+    text << file.rdbuf();
+    if (!file) continue;  // It cannot be read now; its containers may run.
     std::optional<AllocatedClaim> claim = ReadCdiSpec(text.view());
     if (claim && PathOf(claim->claim.uid) == entry.path()) claims_[claim->claim.uid] = *std::move(claim);
-    else fs::remove(entry.path(), ignored);  // The kubelet asks for it again.
+    else fs::remove(entry.path(), ignored);  // No agent writes such a one.
   }
 }
 

@@ -253,14 +253,11 @@ std::optional<Partner> FindPartner(const ChooserView& view) {
   return unsure || is_last_seen ? unsure : UnseenPartner(view, *other);
 }
 
-std::optional<kube::ObjectKey> PodToAwait(const ChooserView& view) {
-  if (!CounterpartOf(view.resource) || !view.held || !view.asks) return std::nullopt;
-  if (!view.last || view.last->is_refused) return std::nullopt;
-  for (const HeldParts& held : *view.held) {
-    const bool is_complete = held.ids.contains(view.resource);
-    if (HoldsLast(held, *view.last) && !is_complete && AskOf(view, held) == nullptr) return held.pod;
-  }
-  return std::nullopt;
+std::set<kube::ObjectKey> PodsToAwait(const ChooserView& view) {
+  if (!view.held || !view.asks) return {};
+  std::set<kube::ObjectKey> unknown = view.listed;
+  for (const PartAsk& ask : *view.asks) unknown.erase(ask.pod);
+  return unknown;
 }
 
 std::int64_t PodAmount(const ChooserView& view) {

@@ -61,9 +61,8 @@ struct Partner {
 // The container whose second call this is, if it is one.
 std::optional<Partner> FindPartner(const ChooserView& view);
 
-// The pod that holds the last ids, if the API server has not shown it yet: only then is it known whether it is asking
-// now.
-std::optional<kube::ObjectKey> PodToAwait(const ChooserView& view);
+// Pods that the kubelet knows and the API server has not shown yet: one of them may be asking now.
+std::set<kube::ObjectKey> PodsToAwait(const ChooserView& view);
 
 struct GpuChoice {
   std::string gpu = {};

@@ -69,7 +69,9 @@ std::map<std::string, std::string> HeldOtherwise(const std::vector<HeldDevices>&
     for (const auto& [name, ids] : one.ids) {
       const bool is_own = std::ranges::any_of(resources, [&](PartResource own) { return NameOf(own) == name; });
       // Another plugin gave these before; they do not say of which GPU.
-      const bool is_of_any = is_own && std::ranges::any_of(ids, [](const std::string& id) { return !ParsePartId(id); });
+      const bool is_part = std::ranges::any_of(kPartResources, [&](PartResource part) { return NameOf(part) == name; });
+      const bool is_of_any =
+          is_part && std::ranges::any_of(ids, [](const std::string& id) { return !ParsePartId(id); });
       if (is_own && !is_of_any) continue;
       for (const std::string& uuid : uuids) {
         const auto is_of = [&](const std::string& id) {  // No UUID begins with another one and a sign of these.

@@ -47,7 +47,7 @@ std::vector<HeldParts> PartsOf(const std::vector<HeldDevices>& held, std::span<c
 
 // Of GPUs whose devices have ids that begin with the UUID, as those of NVIDIA's device plugin and ours: who holds any
 // under a resource that is not one of `resources`, by UUID: "team-a/bert-0, container main, by nvidia.com/gpu". Who has
-// one of `resources` from another plugin, whose ids are others, holds all: gpushare's own gives any id for any GPU.
+// a part from another plugin, whose ids are others, holds all: gpushare's own gives any id for any GPU.
 std::map<std::string, std::string> HeldOtherwise(const std::vector<HeldDevices>& held,
                                                  std::span<const PartResource> resources,
                                                  std::span<const std::string> uuids);

@@ -175,8 +175,8 @@ ChooserView PartPlugins::View(PartResource resource, std::int64_t amount) {
       view.last = LastPart{last_->resource, last_->ids, is_fresh, last_->is_refused};
     }
   }
-  if (const std::optional<kube::ObjectKey> pod = PodToAwait(view)) {
-    pending_.Await(*pod);
+  if (const std::set<kube::ObjectKey> pods = PodsToAwait(view); !pods.empty()) {
+    pending_.Await(pods);
     view.asks = pending_.Asks();
   }
   if (options_.mode == SharingMode::kGpushare && view.asks) FollowAssumptions(gpus(), *view.asks);
@@ -327,7 +327,11 @@ kube::Status PartPlugins::LetStart(const HeldParts& starting, const std::vector<
     const bool is_let = let_start_.contains({other.pod, other.container});
     if (is_let || std::ranges::any_of(asks, has_started)) started.push_back(other);
   }
-  if (const SharedGpu* const gpu = Find(gpus_, starting.first_gpu())) {
+  // One that has run had room; what is handed out may be less now.
+  const bool has_run = std::ranges::any_of(asks, [&](const PartAsk& ask) {
+    return ask.has_started && IsOf({ask.pod, ask.container}, starting);
+  });
+  if (const SharedGpu* const gpu = Find(gpus_, starting.first_gpu()); gpu != nullptr && !has_run) {
     if (kube::Status checked = CheckMemory(starting, started, *gpu); !checked) return checked;
   }
   let_start_.insert({starting.pod, starting.container});
@@ -341,7 +345,17 @@ kube::Status PartPlugins::PreStart(PartResource resource, const std::vector<std:
                    " of a container lie on several GPUs (" + GpuNames(parsed) +
                    "); delete its pod, and create it again");
   }
-  if (const std::optional<std::vector<HeldParts>> held = Held(); held && !parsed.empty()) {
+  std::optional<std::vector<HeldParts>> held = Held();
+  if (held && !parsed.empty() && options_.mode == SharingMode::kMilli) {
+    // What its pod says of memory decides.
+    std::set<kube::ObjectKey> pods;
+    for (const HeldParts& one : *held) {
+      if (Holds(one, resource, parsed.front())) pods.insert(one.pod);
+    }
+    pending_.Await(pods);
+    held = Held();
+  }
+  if (held && !parsed.empty()) {
     const std::string other = HolderOtherwise(parsed.front().gpu);
     if (!other.empty())
       return Refused("GPU " + parsed.front().gpu + " is held by " + other + ": wait until that has ended");

@@ -77,10 +77,14 @@ std::optional<std::vector<PartAsk>> NodePendingParts::Asks() const {
   return asks;
 }
 
-void NodePendingParts::Await(const kube::ObjectKey& pod) const {
+void NodePendingParts::Await(const std::set<kube::ObjectKey>& pods) const {
   const kube::TimePoint until = clock_.Now() + kLongestLag;
-  const auto is_it = [&](const auto& one) { return one->metadata.Key() == pod; };
-  while (std::ranges::none_of(pods_.List(), is_it) && clock_.Now() < until) kube::WaitFor(clock_, kLookAgain, {});
+  const auto are_all_there = [&] {
+    std::set<kube::ObjectKey> missing = pods;
+    for (const auto& pod : pods_.List()) missing.erase(pod->metadata.Key());
+    return missing.empty();
+  };
+  while (!are_all_there() && clock_.Now() < until) kube::WaitFor(clock_, kLookAgain, {});
 }
 
 }  // namespace grus

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -35,9 +36,9 @@ class PendingParts {
   // Of pods that have not ended, the oldest pod first, init containers before others. nullopt: nothing is known so far.
   // Thread-safe.
   virtual std::optional<std::vector<PartAsk>> Asks() const = 0;
-  // Waits until the API server has shown this pod, a second at most: the kubelet may have heard of it first.
+  // Waits until the API server has shown all these pods, a second at most: the kubelet may have heard of them first.
   // Thread-safe.
-  virtual void Await(const kube::ObjectKey& pod) const = 0;
+  virtual void Await(const std::set<kube::ObjectKey>& pods) const = 0;
 };
 
 PartAmounts AmountsOf(const PartLimits& limits);
@@ -48,7 +49,7 @@ class NodePendingParts final : public PendingParts {
   // Both must outlive it.
   NodePendingParts(const NodePods& pods, const kube::Clock& clock) : pods_(pods), clock_(clock) {}
   std::optional<std::vector<PartAsk>> Asks() const override;
-  void Await(const kube::ObjectKey& pod) const override;
+  void Await(const std::set<kube::ObjectKey>& pods) const override;
 
  private:
   const NodePods& pods_;

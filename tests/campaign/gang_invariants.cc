@@ -179,6 +179,7 @@ Invariant NoHastyRollBack() {
     if (!CouldBeWhole(*change.after, members)) return name + " is rolled back while a member is still to be made";
     for (const auto& [pod_key, pod] : world.All(kPods)) {
       if (pod_key.ns != key.ns || GroupOf(*pod) != name || IsBound(*pod) || IsBeingDeleted(*pod)) continue;
+      if (IsGated(*pod) && AsksForMilli(*pod)) continue;  // Without a GPU that has room it is not lifted.
       const auto since = lifted.find(Text(*pod, {"metadata", "uid"}));
       // Times in objects are in whole seconds.
       const bool had_time =

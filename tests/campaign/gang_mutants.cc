@@ -5,9 +5,12 @@
 #include <memory>
 #include <stdexcept>
 
+#include "crds/types/sharing_names.h"
 #include "tests/campaign/gang_workload.h"
 #include "tests/campaign/gang_workloads.h"
+#include "tests/campaign/part_agents.h"
 #include "tests/campaign/rule_check.h"
+#include "tests/kit/objects.h"
 
 namespace grus::testing {
 namespace {
@@ -33,6 +36,35 @@ WorkloadPtr LiftsEachAtOnce(int replicas, const std::string& node = {}) {
     });
     SubmitGroup(world, "gang", 4);
     SubmitSet(world, "gang", replicas, 4);
+  };
+  traits.steps = {Until("anything", [](const World&) { return true; })};
+  traits.is_without_grus = true;
+  return std::make_unique<GangWorkload>(std::move(traits));
+}
+
+// Somebody who sees only the sum over a node's GPUs, and plans the same GPU for all.
+WorkloadPtr PlansOneGpuForAll(int members) {
+  GangWorkload::Traits traits;
+  traits.name = "plans-one-gpu-for-all";
+  traits.rules.slack = kUsualSlack;
+  traits.prepare = [members](World& world) {
+    PartAgents::Start(world);
+    AddSharedNode(world, "node-0", 2);
+    world.server.AddObserver([&world](const ServerChange& change) {
+      if (change.resource != "pods" || change.before) return;
+      world.simulation.After(std::chrono::seconds(1), [&world, made = change.after] {
+        Json pod = *made;
+        pod["spec"].Erase("schedulingGates");
+        pod["metadata"]["annotations"][api::kPlannedGpuAnnotation] = "GPU-node-0-0";
+        Must(world.server.Update("pods", std::move(pod)));
+        (void)world.server.Bind({kNamespace, Text(*made, {"metadata", "name"})}, "node-0");
+      });
+    });
+    SubmitGroup(world, "gang", members);
+    Must(world.server.Create(
+        "statefulsets.apps",
+        kit::MakeStatefulSet("gang", members, kit::Gated(kit::PodSpec(600, "{}", api::kGpuMilliResource)),
+                             kit::MemberOf("gang"), kNamespace)));
   };
   traits.steps = {Until("anything", [](const World&) { return true; })};
   traits.is_without_grus = true;
@@ -137,6 +169,8 @@ std::vector<Mutant> Mutants() {
   mutants.push_back({LiftsEachAtOnce(4), "rests on nodes below its minimum"});
   mutants.push_back({LiftsEachAtOnce(4), "is lifted and finds no node"});
   mutants.push_back({LiftsEachAtOnce(4, "node-0"), "node-0 has 8 GPUs, pods hold 12"});
+  mutants.push_back({PlansOneGpuForAll(2), "GPU-node-0-0 has 1200 thousandths of pods"});
+  mutants.push_back({PlansOneGpuForAll(3), "is refused by its kubelet"});
   mutants.push_back({NeverNominates(), "is rolled back"});
   mutants.push_back({DeletesPodsOfAJob(), "Job train is charged with"});
   mutants.push_back({RollsBackAtOnce(1), "is rolled back while a member is still to be made"});

@@ -172,6 +172,8 @@ void SetSickGpu(World& world, const std::string& node, const std::string& index)
   Annotate(world, node, kSick, index);
 }
 
+bool AsksForMilli(const Json& pod) { return MilliOf(pod) > 0; }
+
 std::string NoPartTwice(const World& world, const ServerChange& change) {
   if (change.resource != "pods" || !change.after || MilliOf(*change.after) == 0) return {};
   std::map<std::string, std::int64_t> used;

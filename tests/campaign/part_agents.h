@@ -50,6 +50,7 @@ void SetSickGpu(World& world, const std::string& node, const std::string& index)
 
 // No GPU has more than 1000 thousandths of pods, by their plan or, once it is written, by what they hold. No member of
 // a gang is refused by a kubelet. Invariants.
+bool AsksForMilli(const Json& pod);
 std::string NoPartTwice(const World& world, const kube::testing::ServerChange& change);
 std::string NoMemberIsRefused(const World& world, const kube::testing::ServerChange& change);
 

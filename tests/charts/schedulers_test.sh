@@ -79,7 +79,8 @@ check "the API server understands all of it" equals '{}' \
 check "helm upgrade, without the stand-in" set_values --set nodeAgent.sharing.enabled=true,nodeAgent.sharing.alnairSchedulers=false
 check "nothing of it is left" equals '' policies
 check "pods keep their scheduler" within 30 equals alnair-cost-saving changed
-check "an older API server gets none of it" equals 0 eval \
-  "render --kube-version 1.35.9 --set nodeAgent.enabled=true,nodeAgent.sharing.enabled=true 2>/dev/null | grep -c MutatingAdmissionPolicy || true"
+older=$(render --kube-version 1.35.9 --set nodeAgent.enabled=true,nodeAgent.sharing.enabled=true)
+check "an older API server gets the other policies" prints 'kind: ValidatingAdmissionPolicy' echo "$older"
+check "and none of these" fails prints MutatingAdmissionPolicy echo "$older"
 
 finish

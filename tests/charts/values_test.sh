@@ -145,7 +145,7 @@ check "parts of GPUs by their switch" prints '^ *- --share-gpus$' sharing
 check "and only by it" fails prints -e 'share|device-plugins|runAsUser: 0|verbs: .patch.' agent --kube-version 1.29.9
 check "it is root then, as the kubelet's sockets are" prints '^ *runAsUser: 0$' sharing
 check "with the kubelet's folder where it is" prints 'path: /data/kubelet/device-plugins,' sharing --set nodeAgent.sharing.kubeletFolder=/data/kubelet
-check "and three policies, one of which is for all who write pods" equals '3 1' eval \
+check "and four policies, one of which is for all who write pods" equals '4 1' eval \
   "sharing | awk '/^kind: ValidatingAdmissionPolicy\$/ {policies++} /name: not-of-grus/ {all++} END {print policies, all}'"
 check "none of it where the API server has no such policies" fails prints -e '--share-gpus|device-plugins|runAsUser: 0' \
   sharing --kube-version 1.29.9

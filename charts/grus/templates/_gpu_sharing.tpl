@@ -111,9 +111,9 @@ spec:
         "grus-node-agent may change only pods of the node that its token names, and nothing below them: the token names "
         + (variables.node.size() == 1 ? variables.node[0] : "none")
     - expression: >-
-        variables.annotations.all(key, key.matches(variables.itsAnnotations) ||
-        (key in variables.annotationsBefore && variables.annotationsBefore[key] == variables.annotations[key]))
-        && variables.annotationsBefore.all(key, key.matches(variables.itsAnnotations) || key in variables.annotations)
+        variables.annotations.all(key, (key in variables.annotationsBefore &&
+        variables.annotationsBefore[key] == variables.annotations[key]) || key.matches(variables.itsAnnotations))
+        && variables.annotationsBefore.all(key, key in variables.annotations || key.matches(variables.itsAnnotations))
       reason: Forbidden
       message: grus-node-agent may change only its own annotations of the pod
     - expression: >-

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "crds/types/sharing_names.h"
 #include "tests/controllers/gang/gang_builder.h"
 
 namespace grus {
@@ -347,6 +348,45 @@ TEST(GangPlan, AReplacementInARunningGangStartsAtOnceWithoutAPlace) {
   EXPECT_THAT(Lifts(plan), ElementsAre(3));
   EXPECT_EQ(ReasonOf(plan), "BelowMinimum");
   EXPECT_FALSE(plan.status.schedule_start_time) << "its time runs from when all that it lacks are the scheduler's";
+}
+
+// Of a running gang of four that lost two, which ask for parts of GPUs; `places` of these have one.
+GangView LostTwoParts(int places) {
+  PodShape shape = *GangBuilder::Shape();
+  shape.request = {};
+  shape.request.AddExtended(api::kGpuMilliResource, 600);
+  const auto part = std::make_shared<const PodShape>(shape);
+  GangView view = GangBuilder(4).Running(2).Gated(2).Phase(kGangRunning, GangReason::kRunning).Build();
+  for (Member& member : view.members) member.shape = part;
+  for (int i = 0; i < places; ++i) view.places.push_back({"node-0", part, "GPU-" + std::to_string(i)});
+  view.must_nominate = places > 0;
+  return view;
+}
+
+TEST(GangPlan, AReplacementWithPartOfAGpuIsFirstNominatedForItsNode) {
+  GangView view = LostTwoParts(2);
+  GangPlan plan = PlanGang(view);
+  EXPECT_THAT(Lifts(plan), IsEmpty());
+  ASSERT_EQ(plan.nominate.size(), 2U);
+  EXPECT_EQ(plan.nominate.front().node, "node-0");
+
+  for (Member& member : view.members) {
+    if (member.state == MemberState::kGated) member.nominated = "node-0";
+  }
+  plan = PlanGang(view);
+  EXPECT_THAT(plan.nominate, IsEmpty());
+  ASSERT_THAT(Lifts(plan), ElementsAre(2, 3));
+  EXPECT_EQ(plan.lift[0].gpu, "GPU-0");
+  EXPECT_EQ(plan.lift[1].gpu, "GPU-1");
+}
+
+TEST(GangPlan, AReplacementForWhichNoGpuHasRoomStaysGatedAndItsGangsTimeRuns) {
+  EXPECT_THAT(Lifts(PlanGang(LostTwoParts(0))), IsEmpty());
+  GangView view = LostTwoParts(1);
+  for (Member& member : view.members) member.nominated = "node-0", member.created_at = At(-5);
+  const GangPlan plan = PlanGang(view);
+  EXPECT_THAT(Lifts(plan), ElementsAre(2));
+  EXPECT_EQ(plan.status.schedule_start_time, At(-5));
 }
 
 TEST(GangPlan, AMemberThatSomebodyEndsIsNoSurprise) {

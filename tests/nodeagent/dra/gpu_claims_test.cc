@@ -257,6 +257,12 @@ TEST_F(GpuClaimsTest, FilesOfClaimsThatAreGoneOrMadeAnewOrGivenBackAreRemovedAnd
   EXPECT_THAT(Files(), ElementsAre(FileOf(kept)));
 }
 
+TEST_F(GpuClaimsTest, BeforeItHasSeenItsGpusItSaysSoAndNotThatTheyAreGone) {
+  const ClaimName claim = Add("part", {ResultOf("gpu-a0", "300", "30Gi")});
+  gpus_.clear();
+  EXPECT_THAT(Refusal(claim), HasSubstr("sees no GPU yet; wait"));
+}
+
 TEST_F(GpuClaimsTest, AFileThatWasCutOffOrChangedIsNoClaim) {
   const ClaimName claim = Add("part", {ResultOf("gpu-a0", "300", "30Gi")});
   kit::Must(claims_->Prepare(claim));

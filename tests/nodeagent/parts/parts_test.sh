@@ -141,7 +141,7 @@ check "a new pod runs" runs avoids
 check "on another GPU" within 15 equals "$(gpu "$other")" gpu_of avoids
 check "all agrees" within 10 agree 2
 part full "$(alnair 60 10)" | kube create -f - >/dev/null
-check "where no GPU has room, the pod says so" within 20 says pod/full 'GPU.* has no\? 60 alnair/vgpu-memory free' .status.message
+check "where no GPU has room, the pod says so" within 20 says pod/full 'GPU.* has \(no \)\?60 alnair/vgpu-memory free' .status.message
 play "gpu $other error=15"
 check "a lost GPU is not offered either" within 20 offers 154 600
 check "no container ends" equals 2 running
@@ -216,7 +216,7 @@ set_mode mili
 gpu_count=2
 play
 start_agent
-check "a label that is no mode: the log says what is expected" within 15 prints 'is \\"mili\\": expected milli, alnair or gpushare' tail -n 5 "$agent_log"
+check "a label that is no mode: the log says what is expected" within 15 prints 'is \\"mili\\": expected milli, alnair, gpushare or dra' tail -n 5 "$agent_log"
 check "nothing is offered" within 20 offers 0 0
 stop_agent
 set_mode milli

@@ -48,6 +48,11 @@ TEST(HeldParts, WhoHasAnIdOfGpusharesOwnPluginHoldsAllGpusAsThatGaveAnyIdForAnyG
                                      gpushare, uuids);
   const std::string holder = "a/old, container c, by aliyun.com/gpu-mem of another device plugin";
   EXPECT_THAT(holders, ElementsAre(Pair("GPU-1", holder), Pair("GPU-2", holder)));
+  for (const SharingMode mode : {SharingMode::kMilli, SharingMode::kDra}) {
+    EXPECT_THAT(HeldOtherwise({{"a", "old", "c", {{"aliyun.com/gpu-mem", {"GPU-1-_-0"}}}}}, ResourcesOf(mode), uuids),
+                ElementsAre(Pair("GPU-1", holder), Pair("GPU-2", holder)))
+        << "also where the node gives parts in another way now";
+  }
   EXPECT_THAT(HeldOtherwise({{"a", "new", "c", {{"aliyun.com/gpu-mem", {"GPU-2_0"}}}}}, gpushare, uuids), IsEmpty());
 }
 

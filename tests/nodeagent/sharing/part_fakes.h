@@ -5,6 +5,7 @@
 #include <atomic>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -29,10 +30,10 @@ class FakeHolders final : public DeviceHolders {
 class FakePending final : public PendingParts {
  public:
   std::optional<std::vector<PartAsk>> Asks() const override { return asks; }
-  void Await(const kube::ObjectKey& pod) const override {
-    if (on_await) on_await(pod);
+  void Await(const std::set<kube::ObjectKey>& pods) const override {
+    if (on_await) on_await(pods);
   }
-  std::function<void(const kube::ObjectKey&)> on_await = {};
+  std::function<void(const std::set<kube::ObjectKey>&)> on_await = {};
   std::optional<std::vector<PartAsk>> asks = std::vector<PartAsk>();
 };
 

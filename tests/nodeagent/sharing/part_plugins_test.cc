@@ -276,15 +276,29 @@ TEST_F(PartPluginsTest, ASecondCallWaitsUntilItsPodIsShown) {
   ASSERT_THAT(memory, ElementsAre("GPU-0_0", "GPU-0_1"));
   Hold("filler", {{"alnair/vgpu-memory", Ids("GPU-0", 5, 2)}});
   Hold("late", {{"alnair/vgpu-memory", memory}});
-  std::vector<kube::ObjectKey> awaited;
-  pending_.on_await = [&](const kube::ObjectKey& pod) {
-    awaited.push_back(pod);
+  std::vector<std::set<kube::ObjectKey>> awaited;
+  pending_.on_await = [&](const std::set<kube::ObjectKey>& pods) {
+    awaited.push_back(pods);
     pending_.asks->push_back(AskFor("late", 2, 50));
   };
   const auto compute = Take(Compute(), Ids("GPU-0", 100) + Ids("GPU-1", 100), 50);
-  EXPECT_THAT(awaited, ElementsAre(kube::ObjectKey{"a", "late"}));
+  EXPECT_THAT(awaited, ElementsAre(ElementsAre(kube::ObjectKey{"a", "filler"}, kube::ObjectKey{"a", "late"})));
   ASSERT_FALSE(compute.empty()) << why_;
   EXPECT_EQ(ParsePartId(compute.front())->gpu, "GPU-0");
+}
+
+TEST_F(PartPluginsTest, AFirstCallWaitsUntilThePodThatTheKubeletAdmitsIsShown) {
+  Begin(SharingMode::kMilli);
+  PartAsk ask{.pod = {"a", "late"}, .container = "c", .placement = PartPlacement::kSpread};
+  ask.amounts[PartResource::kMilli] = 300;
+  holders_.held.push_back({"a", "late", "c", {}});
+  pending_.on_await = [&](const std::set<kube::ObjectKey>& pods) {
+    EXPECT_THAT(pods, ElementsAre(kube::ObjectKey{"a", "late"}));
+    pending_.asks = {{ask}};
+  };
+  const auto ids = Take(Memory(), Ids("GPU-0", 900) + Ids("GPU-1", 1000), 300);
+  ASSERT_FALSE(ids.empty()) << why_;
+  EXPECT_EQ(ParsePartId(ids.front())->gpu, "GPU-1") << "it is to be spread";
 }
 
 TEST_F(PartPluginsTest, AGpuThatIsHeldByAnotherResourceIsGivenToNobody) {

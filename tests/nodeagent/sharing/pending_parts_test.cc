@@ -118,13 +118,13 @@ TEST_F(PendingPartsTest, APodThatTheKubeletHasHeardOfFirstIsAwaited) {
   EXPECT_THAT(Asks(), IsEmpty());
   AddPod("late", "node-1", R"({"containers":[)" + Container("main", "2") + "]}");
   const NodePendingParts pending(pods_, clock_);
-  pending.Await({"a", "late"});
+  pending.Await({{"a", "late"}});
   EXPECT_EQ(pending.Asks().value().size(), 1U);
 }
 
 TEST_F(PendingPartsTest, APodThatNeverComesIsAwaitedForASecond) {
   const kube::TimePoint began = clock_.Now();
-  NodePendingParts(pods_, clock_).Await({"a", "never"});
+  NodePendingParts(pods_, clock_).Await({{"a", "late"}, {"a", "never"}});
   EXPECT_GE(clock_.Now() - began, std::chrono::seconds(1));
 }
 
