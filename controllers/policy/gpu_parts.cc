@@ -2,7 +2,6 @@
 #include "controllers/policy/gpu_parts.h"
 
 #include <algorithm>
-#include <ranges>
 
 #include "clientlib/model/json.h"
 #include "crds/types/sharing_names.h"
@@ -122,9 +121,17 @@ Resources OnGpu(Resources request, std::string_view gpu) {
 }
 
 bool AreAlikeWithoutGpu(const Resources& a, const Resources& b) {
-  const auto is_sum = [](const Amount& amount) { return !IsOnOneGpu(amount.first); };
-  return a.milli_cpu == b.milli_cpu && a.memory_bytes == b.memory_bytes && a.pods == b.pods &&
-         std::ranges::equal(a.extended | std::views::filter(is_sum), b.extended | std::views::filter(is_sum));
+  if (a.milli_cpu != b.milli_cpu || a.memory_bytes != b.memory_bytes || a.pods != b.pods) return false;
+  auto of_a = a.extended.begin(), of_b = b.extended.begin();
+  const auto skip = [](auto& at, const Resources& of) {
+    while (at != of.extended.end() && IsOnOneGpu(at->first)) ++at;
+    return at == of.extended.end();
+  };
+  while (true) {
+    const bool is_end_of_a = skip(of_a, a), is_end_of_b = skip(of_b, b);
+    if (is_end_of_a || is_end_of_b) return is_end_of_a && is_end_of_b;
+    if (*of_a++ != *of_b++) return false;
+  }
 }
 
 bool IsOnGpu(const Resources& held, std::string_view gpu) {

@@ -161,7 +161,7 @@ jobs_gpus() { # That gates were lifted for: those of workers with a node.
 # --- what mallory sees
 kinds_to_read() { everything=$(kube api-resources --verbs=list --namespaced -o name | paste -sd,); }
 readable() { # readable USER NAMESPACE: all that this user can read there.
-  kube --as "$1" -n "$2" get "$everything" -o json 2>/dev/null || true   # Some kinds are not for everybody.
+  kube --as "$1" -n "$2" get "$everything" -o json 2>"$GRUS_STATE/read.err" || true   # Some kinds are not for everybody.
 }
 secrets_for() { readable '' "$1" | grep -c "$marker"; }
 canary() { # What mallory reads of team-b is read here.
@@ -169,12 +169,11 @@ canary() { # What mallory reads of team-b is read here.
   readable mallory team-b | grep "$marker-canary" >/dev/null && mallory delete cm canary
 }
 mallory_knows_nothing() {
-  local all='' try
-  for try in 1 2 3; do   # One kind that is not served for a moment, and kubectl prints nothing.
-    all=$(readable mallory team-b)
-    [[ $all != *'"kind": "ServiceAccount"'* ]] || break
+  local all='' until=$((SECONDS + 60))
+  # One kind that is not served for a moment, and kubectl prints nothing.
+  until all=$(readable mallory team-b) && [[ $all == *'"kind": "ServiceAccount"'* ]]; do
+    ((SECONDS < until)) || { echo "nothing was read: $(<"$GRUS_STATE/read.err")"; return 1; }
   done
-  [[ $all == *'"kind": "ServiceAccount"'* ]] || { echo "nothing was read"; return 1; }
   ! grep -m 3 "$marker" <<<"$all"
 }
 

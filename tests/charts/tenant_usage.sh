@@ -181,5 +181,5 @@ END
   check "what cannot be written is told" within 60 eval '(( $(writes_refused) > before ))'
   check "a few times" eval '(( $(writes_refused) - before <= 6 ))'
   all_is_well usage
-  kube delete crd trainings.example.com wides.example.com --wait=false >/dev/null
+  kube delete crd trainings.example.com wides.example.com --timeout=60s >/dev/null
 }
