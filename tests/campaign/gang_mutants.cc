@@ -6,11 +6,11 @@
 #include <stdexcept>
 
 #include "crds/types/sharing_names.h"
+#include "tests/campaign/gang_parts.h"
 #include "tests/campaign/gang_workload.h"
 #include "tests/campaign/gang_workloads.h"
 #include "tests/campaign/part_agents.h"
 #include "tests/campaign/rule_check.h"
-#include "tests/kit/objects.h"
 
 namespace grus::testing {
 namespace {
@@ -60,11 +60,7 @@ WorkloadPtr PlansOneGpuForAll(int members) {
         (void)world.server.Bind({kNamespace, Text(*made, {"metadata", "name"})}, "node-0");
       });
     });
-    SubmitGroup(world, "gang", members);
-    Must(world.server.Create(
-        "statefulsets.apps",
-        kit::MakeStatefulSet("gang", members, kit::Gated(kit::PodSpec(600, "{}", api::kGpuMilliResource)),
-                             kit::MemberOf("gang"), kNamespace)));
+    SubmitParts(world, "gang", members, 600);
   };
   traits.steps = {Until("anything", [](const World&) { return true; })};
   traits.is_without_grus = true;

@@ -2,6 +2,7 @@
 #include "tests/campaign/gang_parts.h"
 
 #include <chrono>
+#include <memory>
 #include <utility>
 
 #include "crds/types/sharing_names.h"
@@ -16,27 +17,21 @@ using std::chrono::seconds;
 
 constexpr char kOther[] = "other";
 
-void SubmitParts(World& world, const std::string& name, int replicas, int milli) {
-  SubmitGroup(world, name, replicas);
-  Must(world.server.Create(
-      "statefulsets.apps",
-      kit::MakeStatefulSet(name, replicas, kit::Gated(kit::PodSpec(milli, "{}", api::kGpuMilliResource)),
-                           kit::MemberOf(name), kNamespace)));
-}
-
 Act Submits(const std::string& name, int replicas, int milli) {
   return [=](World& world) { SubmitParts(world, name, replicas, milli); };
 }
 
 // Nodes of two shared GPUs, and a gang of three of 600 thousandths, each of which needs a GPU for itself.
+std::shared_ptr<PartAgents> StartWithThree(World& world, int nodes) {
+  auto agents = PartAgents::Start(world);
+  for (int i = 0; i < nodes; ++i) AddSharedNode(world, "node-" + std::to_string(i), 2);
+  SubmitParts(world, kGang, 3, 600);
+  return agents;
+}
+
 GangStory OfThree(std::string name, int nodes) {
   return {.name = std::move(name),
-          .prepare =
-              [=](World& world) {
-                PartAgents::Start(world);
-                for (int i = 0; i < nodes; ++i) AddSharedNode(world, "node-" + std::to_string(i), 2);
-                SubmitParts(world, kGang, 3, 600);
-              },
+          .prepare = [=](World& world) { StartWithThree(world, nodes); },
           .steps = {},
           .rules = {.most_members = 3}};
 }
@@ -54,9 +49,7 @@ GangStory WaitForGpus() {
 GangStory AgentDies() {
   GangStory story = OfThree("parts-agent-dies", 2);
   story.prepare = [](World& world) {
-    const auto agents = PartAgents::Start(world);
-    for (const char* node : {"node-0", "node-1"}) AddSharedNode(world, node, 2);
-    SubmitParts(world, kGang, 3, 600);
+    const auto agents = StartWithThree(world, 2);
     const auto is_bound = [](const ServerChange& change) {
       return change.resource == "pods" && change.after && IsBound(*change.after);
     };
@@ -109,6 +102,14 @@ GangStory NodeLeaves() {
 }
 
 }  // namespace
+
+void SubmitParts(World& world, const std::string& name, int replicas, int milli) {
+  SubmitGroup(world, name, replicas);
+  Must(world.server.Create(
+      "statefulsets.apps",
+      kit::MakeStatefulSet(name, replicas, kit::Gated(kit::PodSpec(milli, "{}", api::kGpuMilliResource)),
+                           kit::MemberOf(name), kNamespace)));
+}
 
 std::vector<GangStory> GangsOfParts() {
   return {WaitForGpus(), AgentDies(), KubeletRestarts(), GpuDies(), NodeLeaves()};

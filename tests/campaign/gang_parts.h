@@ -6,6 +6,9 @@
 
 namespace grus::testing {
 
+// A gang of one StatefulSet, whose pods ask for so many thousandths each.
+void SubmitParts(World& world, const std::string& name, int replicas, int milli);
+
 std::vector<GangStory> GangsOfParts();
 
 }  // namespace grus::testing
