@@ -114,9 +114,18 @@ keep_seconds() { # keep_seconds SUITE SECONDS
   mv -- "$took.new" "$took"
 }
 
-# report: the table, in the order of `all`, and the total; fails if a test did.
+# what_failed SUITE: the lines of its log that tell it, ten at most; its last lines if none does. Somebody may see no more
+# of all this than its end.
+what_failed() {
+  echo "failed in $1:"
+  grep -aE '^(FAIL|not ok|\[  FAILED  \]|[0-9]+ - .*\(Failed\)| *[^ ]+: Failure$)' "$logs/$1.log" 2>/dev/null | sort -u | head -n 10 ||
+    true
+  tail -n 3 "$logs/$1.log" 2>/dev/null || echo "(it left no log)"
+}
+
+# report: the table, in the order of `all`, what failed, and the total; fails if a test did.
 report() {
-  local suite passed failed seconds before mark total_passed=0 total_failed=0
+  local suite passed failed seconds before mark total_passed=0 total_failed=0 bad=()
   printf '\n%-12s %8s %8s %8s %8s\n' suite passed failed seconds median
   for suite in "${all[@]}"; do
     is_wanted "$suite" || continue
@@ -124,12 +133,14 @@ report() {
     [[ ! -s $logs/$suite.result ]] || read -r passed failed seconds <"$logs/$suite.result"
     total_passed=$((total_passed + passed))
     total_failed=$((total_failed + failed))
+    ((failed == 0)) || bad+=("$suite")
     before=$(median "$suite")
     if [[ -n $before ]] && ((seconds > before + 10 && 2 * seconds > 3 * before)); then mark='  slower'; fi
     printf '%-12s %8d %8d %8d %8s%s\n' "$suite" "$passed" "$failed" "$seconds" "${before:--}" "$mark"
     # A suite that fails may end early, and one without the other lanes is faster.
     if ((failed == 0 && ${#wanted[@]} == ${#all[@]})); then keep_seconds "$suite" "$seconds"; fi
   done
+  for suite in "${bad[@]}"; do what_failed "$suite" | cut -c 1-300 | sed 's/^/    /'; done
   printf '\n%s: %d s; logs in %s\n' "all suites" "$SECONDS" "$logs"
   echo "$total_passed passed, $total_failed failed"
   ((total_failed == 0))
