@@ -39,7 +39,7 @@ bool AskForTheSame(const kube::Pod& a, const kube::Pod& b) {
   };
   return a.spec.containers == b.spec.containers && a.spec.init_containers == b.spec.init_containers &&
          a.spec.resources == b.spec.resources && is_same(api::kHeldGpusAnnotation) &&
-         is_same(api::kPlannedGpuAnnotation);
+         is_same(api::kPlannedGpuAnnotation) && is_same(api::kMemoryMiBAnnotation);
 }
 
 // With the GPU of which it has a part, if that is known. Where its containers have parts of several, all counts on

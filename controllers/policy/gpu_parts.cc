@@ -2,17 +2,25 @@
 #include "controllers/policy/gpu_parts.h"
 
 #include <algorithm>
+#include <span>
 
 #include "clientlib/model/json.h"
+#include "crds/types/part_memory.h"
 #include "crds/types/sharing_names.h"
 
 namespace grus {
 namespace {
 
-constexpr std::string_view kParts[] = {api::kGpuMilliResource, api::kVgpuComputeResource, api::kVgpuMemoryResource,
-                                       api::kGpuMemResource};
+// What a node offers in sum and of each GPU; all but the last are what pods ask for.
+constexpr std::string_view kOffered[] = {api::kGpuMilliResource, api::kVgpuComputeResource, api::kVgpuMemoryResource,
+                                         api::kGpuMemResource, kSaidMemory};
+constexpr std::span kParts(kOffered, std::size(kOffered) - 1);
+// On a GPU: the thousandths of pods that say how much memory they bring.
+constexpr char kMilliWithoutMemory[] = "ai.centauruscloud.io/gpu-milli without memory";
 constexpr char kSeparator = '#';
+constexpr std::int64_t kMilliOfGpu = 1000;
 constexpr std::int64_t kMostParts = std::int64_t{1} << 40;  // Users may ask for any number.
+constexpr std::int64_t kMostSaid = 100'000'000;             // MiB: more than any GPU has.
 constexpr std::size_t kMostGpus = 64;                       // Of a node; more are not read.
 constexpr std::size_t kLongestId = 63;                      // Of a GPU.
 
@@ -45,6 +53,24 @@ struct GpuRoom {
   std::int64_t left = 0;  // Free of the first part.
 };
 
+// So many copies find their memory on the GPU; `at_most` if nobody says how much that is.
+std::int64_t CopiesByMemory(std::string_view gpu, const Resources& allocatable, const Resources& taken,
+                            const Resources& request, std::int64_t at_most) {
+  const std::int64_t said = request.Extended(kSaidMemory);
+  if (said <= 0 && taken.Extended(kSaidMemory) == 0) return at_most;
+  const std::string memory = NameOn(kSaidMemory, gpu);
+  const std::int64_t total = allocatable.Extended(memory), milli = request.Extended(api::kGpuMilliResource);
+  if (total <= 0 || milli <= 0) return at_most;  // Nothing is known of it, or the mode knows no thousandths.
+  const std::int64_t free = RestOf(total, std::max<std::int64_t>(taken.Extended(memory), 0));
+  const std::int64_t in_proportion = std::clamp<std::int64_t>(
+      RestOf(taken.Extended(NameOn(api::kGpuMilliResource, gpu)), taken.Extended(NameOn(kMilliWithoutMemory, gpu))), 0,
+      kMilliOfGpu);
+  if (said > 0) return std::min(at_most, RestOf(free, total * in_proportion / kMilliOfGpu) / said);
+  // The most thousandths whose memory, rounded down, is free.
+  const std::int64_t most = ((free + 1) * kMilliOfGpu - 1) / total;
+  return std::min(at_most, RestOf(most, in_proportion) / milli);
+}
+
 GpuRoom RoomOn(std::string_view gpu, std::string_view first, const Resources& allocatable, const Resources& taken,
                const Resources& request, int at_most) {
   GpuRoom room{at_most, 0};
@@ -56,6 +82,7 @@ GpuRoom RoomOn(std::string_view gpu, std::string_view first, const Resources& al
     room.copies = std::min(room.copies, free / each);
     if (part == first) room.left = free;
   }
+  room.copies = CopiesByMemory(gpu, allocatable, taken, request, room.copies);
   return room;
 }
 
@@ -81,7 +108,7 @@ bool IsGpuId(std::string_view text) {
 
 }  // namespace
 
-bool IsGpuPart(std::string_view resource) { return std::ranges::find(kParts, resource) != std::end(kParts); }
+bool IsGpuPart(std::string_view resource) { return std::ranges::find(kParts, resource) != kParts.end(); }
 
 bool IsOnOneGpu(std::string_view resource) { return resource.find(kSeparator) != std::string_view::npos; }
 
@@ -106,6 +133,21 @@ std::int64_t RestOf(std::int64_t offer, std::int64_t taken) {
   return std::max<std::int64_t>(rest, 0);
 }
 
+void AddSaidMemory(const kube::Pod& pod, Resources& request) {
+  if (request.Extended(api::kGpuMilliResource) <= 0) return;
+  const std::int64_t said = std::min(api::MemoryMiBSaidBy(pod.metadata), kMostSaid);
+  if (said == 0) return;
+  const auto asks = [](const kube::Container& container) {
+    const kube::Quantity* milli = kube::FindResource(container.resources.requests, api::kGpuMilliResource);
+    return milli != nullptr && milli->Value() > 0;
+  };
+  const auto is_sidecar = [&](const kube::Container& one) { return one.restart_policy == "Always" && asks(one); };
+  // As the agent counts: an init container that ends has what the others get after it.
+  const std::int64_t asking =
+      std::ranges::count_if(pod.spec.containers, asks) + std::ranges::count_if(pod.spec.init_containers, is_sidecar);
+  request.AddExtended(kSaidMemory, said * std::max<std::int64_t>(asking, 1));
+}
+
 std::int64_t MilliOfGpuParts(const Resources& request) {
   const std::int64_t milli = request.Extended(api::kGpuMilliResource),
                      percent = request.Extended(api::kVgpuComputeResource);
@@ -116,6 +158,10 @@ Resources OnGpu(Resources request, std::string_view gpu) {
   if (gpu.empty()) return request;
   for (const std::string_view part : kParts) {
     if (const std::int64_t amount = request.Extended(part); amount > 0) request.AddExtended(NameOn(part, gpu), amount);
+  }
+  if (const std::int64_t said = request.Extended(kSaidMemory); said > 0) {
+    request.AddExtended(NameOn(kSaidMemory, gpu), said);
+    request.AddExtended(NameOn(kMilliWithoutMemory, gpu), request.Extended(api::kGpuMilliResource));
   }
   return request;
 }
@@ -174,6 +220,12 @@ void AddGpus(const kube::Node& node, Resources& allocatable) {
   const kube::Result<kube::Json> inventory = kube::ParseJson(text);
   const kube::Json::Array* gpus = inventory ? inventory->AsArray() : nullptr;
   if (gpus == nullptr || gpus->size() > kMostGpus) return;
+  const auto offer_memory = [&](std::string_view uuid, std::int64_t mib) {
+    const std::string name = NameOn(kSaidMemory, uuid);
+    if (allocatable.Extended(api::kGpuMilliResource) <= 0 || allocatable.Extended(name) > 0) return;
+    allocatable.AddExtended(name, mib);
+    allocatable.AddExtended(kSaidMemory, mib);
+  };
   for (const kube::Json& gpu : *gpus) {
     const std::string_view uuid = TextIn(gpu, "uuid"), mode = TextIn(gpu, "mode");
     const kube::Json* is_healthy = gpu.Find("healthy");
@@ -182,7 +234,10 @@ void AddGpus(const kube::Node& node, Resources& allocatable) {
       const std::string name = NameOn(part, uuid);
       if (allocatable.Extended(part) > 0 && allocatable.Extended(name) == 0) allocatable.AddExtended(name, amount);
     };
-    if (mode == "milli") offer(api::kGpuMilliResource, 1000);
+    if (mode == "milli") {
+      offer(api::kGpuMilliResource, kMilliOfGpu);
+      offer_memory(uuid, NumberIn(gpu, "memoryMiB"));
+    }
     if (mode == "gpushare") offer(api::kGpuMemResource, NumberIn(gpu, "memoryMiB") / 1024);
     if (mode != "alnair") continue;
     offer(api::kVgpuMemoryResource, NumberIn(gpu, "memoryMiB") / 1024);
@@ -198,7 +253,7 @@ void WithholdClaimedGpus(const std::set<std::string>& devices, Resources& alloca
     return devices.contains(name);
   };
   bool is_shared = false;
-  for (const std::string_view part : kParts) {
+  for (const std::string_view part : kOffered) {
     std::vector<Amount> claimed;
     ForEachGpu(allocatable, part, [&](std::string_view gpu, std::int64_t offered) {
       is_shared = true;

@@ -5,6 +5,10 @@
 // the same of each GPU: "ai.centauruscloud.io/gpu-milli#GPU-4f2c 1000". A pod asks for the sum alone; what it holds
 // names its GPU, too, once that is known. So what is added up for a node is added up for each of its GPUs. All parts
 // that one pod asks for lie on one GPU.
+//
+// Thousandths bring memory in proportion, which so needs no account, unless the pod says how many MiB. Then these are
+// held, too, of the sum and of the GPU (kSaidMemory), and its thousandths are held a second time, as those that bring
+// no memory: the other thousandths on a GPU and the MiB said are what is taken of its memory.
 #pragma once
 
 #include <optional>
@@ -19,6 +23,9 @@
 
 namespace grus {
 
+// MiB. No resource of Kubernetes can have this name, so that no pod asks for it itself.
+inline constexpr char kSaidMemory[] = "ai.centauruscloud.io/gpu-milli memory (MiB)";
+
 bool IsGpuPart(std::string_view resource);   // One of those in crds/types/sharing_names.h.
 bool IsOnOneGpu(std::string_view resource);  // Names a GPU, too.
 bool AsksForGpuParts(const Resources& request);
@@ -31,6 +38,9 @@ std::optional<PoolPlacement> PartPlacementOf(const kube::Pod& pod);
 // Not below zero: an overcommitted resource is not free for anybody. Sums saturate, so that the difference of two may
 // be too large.
 std::int64_t RestOf(std::int64_t offer, std::int64_t taken);
+
+// Adds the memory that the pod says for its thousandths, if it does.
+void AddSaidMemory(const kube::Pod& pod, Resources& request);
 
 // Thousandths of GPUs that the parts come to; memory alone counts as none.
 std::int64_t MilliOfGpuParts(const Resources& request);

@@ -5,6 +5,8 @@
 
 #include "clientlib/model/quantity.h"
 #include "controllers/policy/gpu_parts.h"
+#include "crds/types/part_memory.h"
+#include "crds/types/sharing_names.h"
 
 namespace grus {
 namespace {
@@ -36,6 +38,16 @@ Resources GpuPartsOf(const Json& container) {
   return parts;
 }
 
+Resources GpuPartsOf(const Json& pod_template, const Json& container) {
+  Resources parts = GpuPartsOf(container);
+  const Json* said = pod_template.At({"metadata", "annotations", api::kMemoryMiBAnnotation});
+  if (said == nullptr || !said->AsString() || parts.Extended(api::kGpuMilliResource) == 0) return parts;
+  kube::ObjectMeta pod;
+  pod.annotations = {{api::kMemoryMiBAnnotation, *said->AsString()}};
+  parts.AddExtended(kSaidMemory, api::MemoryMiBSaidBy(pod));
+  return parts;
+}
+
 WorkerDevices DevicesOf(const api::WorkersSpec& workers) {
   const Json* list = workers.pod_template.At({"spec", "containers"});
   const Json::Array* containers = list ? list->AsArray() : nullptr;
@@ -50,7 +62,7 @@ WorkerDevices DevicesOf(const api::WorkersSpec& workers) {
         if (count > 0) return {std::string(resource), count, true, count * kMilliOfOne};
       }
     }
-    const Resources part = GpuPartsOf((*containers)[i]);
+    const Resources part = GpuPartsOf(workers.pod_template, (*containers)[i]);
     if (AsksForGpuParts(part)) return {std::string(part.Accelerator()), 1, true, MilliOfGpuParts(part), part};
   }
   return {kGpuResource, workers.gpus_per_worker, false, workers.gpus_per_worker * kMilliOfOne};

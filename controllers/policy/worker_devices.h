@@ -22,6 +22,8 @@ struct WorkerDevices {
 
 // The parts of a GPU that a container of a pod template asks for.
 Resources GpuPartsOf(const kube::Json& container);
+// With the memory that the template says for them (kSaidMemory).
+Resources GpuPartsOf(const kube::Json& pod_template, const kube::Json& container);
 
 // What the template's container "worker" asks for of an accelerator; if it asks for none, gpusPerWorker. On part of a
 // GPU one process trains.

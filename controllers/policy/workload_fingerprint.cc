@@ -8,6 +8,7 @@
 #include <iterator>
 #include <map>
 
+#include "controllers/policy/gpu_parts.h"
 #include "controllers/policy/resources.h"
 #include "controllers/policy/training_container.h"
 #include "controllers/policy/worker_devices.h"
@@ -178,7 +179,8 @@ WorkloadIdentity IdentityOf(const api::ElasticHorovodJobSpec& spec, const kube::
   workload.image = digest.empty() ? spec.workers.image : WithoutDigest(spec.workers.image) + "@" + std::string(digest);
   workload.command = spec.launcher.python_command;
   workload.resources = requests;
-  workload.gpus_per_worker = DevicesOf(spec.workers).count;
+  const WorkerDevices devices = DevicesOf(spec.workers);
+  workload.gpus_per_worker = devices.count;
   workload.model = std::string(metadata.Annotation(kModelAnnotation));
   workload.dataset = std::string(metadata.Annotation(kDatasetAnnotation));
   workload.ns = ScopeOf(metadata, trust);
@@ -189,7 +191,8 @@ WorkloadIdentity IdentityOf(const api::ElasticHorovodJobSpec& spec, const kube::
   json["command"] = Joined(spec.launcher.python_command);
   json["requests"] = ToJson(requests);
   json["limits"] = ToJson(limits);
-  json["gpusPerWorker"] = DevicesOf(spec.workers).count;
+  json["gpusPerWorker"] = devices.count;
+  if (const std::int64_t said = devices.part.Extended(kSaidMemory); said > 0) json["memoryMiB"] = said;
   json["workerEnvironment"] = EnvironmentOf(worker);
   json["launcherEnvironment"] = EnvironmentOf(launcher);
   json["workerVolumes"] = VolumesOf(spec.workers.pod_template, worker);
@@ -226,6 +229,8 @@ WorkloadIdentity IdentityOfPod(const Json& pod_template, const kube::ObjectMeta&
   json["image"] = digest.empty() ? workload.image : std::string(digest);
   json["command"] = ToJson(workload.command);
   json["args"] = ToJson(workload.args);
+  const std::int64_t said = container ? GpuPartsOf(pod_template, *container).Extended(kSaidMemory) : 0;
+  if (said > 0) json["memoryMiB"] = said;
   json["requests"] = ToJson(requests);
   json["limits"] = ToJson(limits);
   json["environment"] = EnvironmentOf(container);

@@ -112,7 +112,7 @@ kube::Result<Workload> PodWorkload(Json pod_template, const api::TrialSpace& spa
   }
   Workload workload;
   workload.is_pod = true;
-  workload.part = GpuPartsOf(*container);
+  workload.part = GpuPartsOf(pod_template, *container);
   workload.is_on_one_node = !asks_for_nodes && (!nodes.runs_torchrun || !nodes.fixed.empty());
   workload.node_selector = NodeSelectorOf(pod_template);
   workload.made_from = std::move(pod_template);

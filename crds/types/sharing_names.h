@@ -21,6 +21,9 @@ inline constexpr char kGpuInventoryAnnotation[] = "sharing.ai.centauruscloud.io/
 inline constexpr char kPartPlacementKey[] = "sharing.ai.centauruscloud.io/placement";
 inline constexpr char kPackingScheduler[] = "alnair-cost-saving", kSpreadingScheduler[] = "alnair-high-performance";
 
+// Annotation of a pod, by users when they create it: MiB of each of its containers that asks for thousandths.
+inline constexpr char kMemoryMiBAnnotation[] = "sharing.ai.centauruscloud.io/memory-mib";
+
 // Annotations of a pod. By the manager: the UUID of the GPU that its plan has for it.
 inline constexpr char kPlannedGpuAnnotation[] = "sharing.ai.centauruscloud.io/planned-gpu";
 // By the agent: what its containers have, {"CONTAINER": {"gpu": UUID, "milli": thousandths, "memoryMiB": ...}};

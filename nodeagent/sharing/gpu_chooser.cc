@@ -8,7 +8,8 @@
 #include <set>
 #include <utility>
 
-#include "nodeagent/sharing/part_memory.h"
+#include "crds/types/part_memory.h"
+#include "crds/types/sharing_names.h"
 
 namespace grus {
 namespace {
@@ -136,9 +137,9 @@ std::int64_t MemoryOn(const GpuRoom& gpu, const ChooserView& view, std::int64_t 
 
 // `said_mib`: as little as anybody who may be asking says.
 Error NoMemory(const ChooserView& view, std::int64_t said_mib) {
-  if (said_mib == kSenselessMemory) {
+  if (said_mib == api::kSenselessMemory) {
     return Error(ErrorCode::kInvalidArgument,
-                 std::string("annotation ") + kMemoryMiBAnnotation +
+                 std::string("annotation ") + api::kMemoryMiBAnnotation +
                      " of the pod: expected MiB of memory for each of its containers that asks for " +
                      std::string(NameOf(view.resource)) + ", as a whole number from 1 on, such as \"8192\"");
   }
@@ -151,7 +152,7 @@ Error NoMemory(const ChooserView& view, std::int64_t said_mib) {
   return Error(ErrorCode::kInvalidArgument, "no GPU of this node has " + AmountText(view.amount, view.resource) +
                                                 " and memory (" + what + ") free: in MiB, " + list +
                                                 "; create the pod again once others have ended, or ask for less (" +
-                                                kMemoryMiBAnnotation + ")");
+                                                api::kMemoryMiBAnnotation + ")");
 }
 
 Error NoRoom(const ChooserView& view) {
@@ -274,7 +275,7 @@ std::int64_t SaidMemory(const ChooserView& view) {
   const std::vector<const PartAsk*> candidates = Candidates(view);
   if (PodOf(candidates) == nullptr) return 0;
   const std::int64_t said = candidates.front()->memory_mib;
-  return said == kSenselessMemory ? 0 : said;
+  return said == api::kSenselessMemory ? 0 : said;
 }
 
 kube::Result<GpuChoice> ChooseGpu(const ChooserView& view) {

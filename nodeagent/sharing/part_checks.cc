@@ -4,8 +4,9 @@
 #include <algorithm>
 #include <string>
 
+#include "crds/types/part_memory.h"
+#include "crds/types/sharing_names.h"
 #include "nodeagent/sharing/gpu_chooser.h"
-#include "nodeagent/sharing/part_memory.h"
 
 namespace grus {
 namespace {
@@ -72,7 +73,7 @@ kube::Status CheckMemory(const HeldParts& starting, std::span<const HeldParts> s
   return Refused(OwnerText(starting.pod, starting.container) + ": it asks for " + std::to_string(wanted) + " MiB of " +
                  gpu.uuid + ", which has " + std::to_string(std::max<std::int64_t>(free, 0)) +
                  " left; it starts once others there have ended, or create the pod again with less (" +
-                 kMemoryMiBAnnotation + ")");
+                 api::kMemoryMiBAnnotation + ")");
 }
 
 }  // namespace grus

@@ -5,9 +5,9 @@
 #include <set>
 #include <utility>
 
+#include "crds/types/part_memory.h"
 #include "nodeagent/sharing/gpushare.h"
 #include "nodeagent/sharing/part_checks.h"
-#include "nodeagent/sharing/part_memory.h"
 
 namespace grus {
 namespace {
@@ -42,7 +42,7 @@ void SetMemory(const std::vector<PartAsk>& asks, std::vector<HeldParts>& held) {
   for (HeldParts& part : held) {
     const auto is_its = [&](const PartAsk& ask) { return IsOf({ask.pod, ask.container}, part); };
     const auto ask = std::ranges::find_if(asks, is_its);
-    if (ask != asks.end() && ask->memory_mib != kSenselessMemory) part.memory_mib = ask->memory_mib;
+    if (ask != asks.end() && ask->memory_mib != api::kSenselessMemory) part.memory_mib = ask->memory_mib;
   }
 }
 

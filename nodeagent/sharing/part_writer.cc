@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "clientlib/base/wait.h"
-#include "nodeagent/sharing/part_memory.h"
+#include "crds/types/part_memory.h"
 
 namespace grus {
 namespace {
@@ -76,9 +76,9 @@ void PartWriter::LookOnce(const std::stop_token& stop) {
 }
 
 void PartWriter::AddWhatPodSays(const NodePod& pod, std::vector<HeldParts>& parts) {
-  const std::int64_t said_mib = MemoryMiBSaidBy(pod.metadata);
+  const std::int64_t said_mib = api::MemoryMiBSaidBy(pod.metadata);
   for (HeldParts& part : parts) {
-    if (said_mib != kSenselessMemory) part.memory_mib = said_mib;
+    if (said_mib != api::kSenselessMemory) part.memory_mib = said_mib;
     for (const NodeContainerSpec& spec : pod.spec.containers) {
       const auto sets_it = [](const NodeVariable& one) { return one.name == "NVIDIA_VISIBLE_DEVICES"; };
       part.overrides_gpu |= spec.name == part.container && std::ranges::any_of(spec.env, sets_it);

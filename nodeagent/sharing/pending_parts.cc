@@ -8,8 +8,8 @@
 #include <tuple>
 
 #include "clientlib/base/wait.h"
+#include "crds/types/part_memory.h"
 #include "crds/types/sharing_names.h"
-#include "nodeagent/sharing/part_memory.h"
 
 namespace grus {
 namespace {
@@ -39,7 +39,7 @@ void AddAsks(const NodePod& pod, const std::vector<NodeContainerSpec>& container
                     .planned_gpu = std::string(pod.metadata.Annotation(api::kPlannedGpuAnnotation)),
                     .placement = PlacementOf(pod.metadata.Annotation(api::kPartPlacementKey), pod.spec.scheduler_name),
                     .assumed = assumed,
-                    .memory_mib = amounts[PartResource::kMilli] > 0 ? MemoryMiBSaidBy(pod.metadata) : 0,
+                    .memory_mib = amounts[PartResource::kMilli] > 0 ? api::MemoryMiBSaidBy(pod.metadata) : 0,
                     .is_init = is_init,
                     .has_started = HasStarted(statuses, container.name)});
   }

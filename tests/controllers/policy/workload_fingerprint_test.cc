@@ -265,6 +265,12 @@ TEST(WorkloadFingerprint, APartOfAGpuIsNoWholeOneAndEachSizeIsItsOwn) {
         << milli;
     EXPECT_TRUE(of_pods.insert(PodFingerprint(Replaced(kPod, R"("nvidia.com/gpu": "1")", part))).second) << milli;
   }
+  for (const char* mib : {"8192", "20480"}) {
+    api::ElasticHorovodJobSpec spec =
+        Spec(Replaced(kSpec, R"("cpu": "4")", R"("cpu": "4", "ai.centauruscloud.io/gpu-milli": "300")"));
+    spec.workers.pod_template["metadata"]["annotations"]["sharing.ai.centauruscloud.io/memory-mib"] = mib;
+    EXPECT_TRUE(of_jobs.insert(IdentityOf(spec, In("a"), kOwn).fingerprint).second) << mib;
+  }
 }
 
 TEST(PodFingerprint, ATemplateThatIsNoneHasOne) {

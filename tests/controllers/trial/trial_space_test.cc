@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "controllers/policy/gpu_parts.h"
 #include "tests/controllers/trial/trial_builder.h"
 
 namespace grus {
@@ -151,6 +152,9 @@ TEST(JobWorkload, KnowsThePartThatItsWorkersHave) {
       *kube::ParseJson(R"([{"name":"worker","resources":{"limits":{"ai.centauruscloud.io/gpu-milli":300}}}])");
   EXPECT_EQ(JobWorkload(spec).gpus_per_worker, 1);
   EXPECT_EQ(JobWorkload(spec).part.Extended("ai.centauruscloud.io/gpu-milli"), 300);
+  EXPECT_EQ(JobWorkload(spec).part.Extended(kSaidMemory), 0);
+  spec.workers.pod_template["metadata"]["annotations"]["sharing.ai.centauruscloud.io/memory-mib"] = "20480";
+  EXPECT_EQ(JobWorkload(spec).part.Extended(kSaidMemory), 20'480);
   EXPECT_EQ(JobOf(4).part, Resources());
 }
 

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "nodeagent/sharing/part_memory.h"
+#include "crds/types/part_memory.h"
 
 namespace grus {
 namespace {
@@ -307,7 +307,7 @@ TEST(ThousandthsWithMemory, GoWhereTheOneWhoSaysMostHasRoomAsFarAsAnyHas) {
 
 TEST(ThousandthsWithMemory, ThatMakesNoSenseAreRefused) {
   ChooserView view = Thousandths({{"A", 1000}}, 300);
-  view.asks = {{Saying("p", 300, kSenselessMemory)}};
+  view.asks = {{Saying("p", 300, api::kSenselessMemory)}};
   EXPECT_EQ(Chosen(view),
             "annotation sharing.ai.centauruscloud.io/memory-mib of the pod: expected MiB of memory for each of its "
             "containers that asks for ai.centauruscloud.io/gpu-milli, as a whole number from 1 on, such as \"8192\"");

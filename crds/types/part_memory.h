@@ -7,14 +7,12 @@
 
 #include "clientlib/model/meta.h"
 
-namespace grus {
-
-// Set by users when they create the pod: MiB of each of its containers that asks for thousandths.
-inline constexpr char kMemoryMiBAnnotation[] = "sharing.ai.centauruscloud.io/memory-mib";
+namespace api {
 
 inline constexpr std::int64_t kSenselessMemory = std::numeric_limits<std::int64_t>::max();
 
-// 0: the pod says nothing, so it is in proportion. kSenselessMemory: not a whole number from 1 to 99999999.
+// By kMemoryMiBAnnotation (sharing_names.h). 0: the pod says nothing, so it is in proportion. kSenselessMemory: not a
+// whole number from 1 to 99999999.
 std::int64_t MemoryMiBSaidBy(const kube::ObjectMeta& pod);
 
-}  // namespace grus
+}  // namespace api

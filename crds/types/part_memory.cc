@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nodeagent/sharing/part_memory.h"
+#include "crds/types/part_memory.h"
 
 #include <charconv>
 #include <string_view>
 
-namespace grus {
+#include "crds/types/sharing_names.h"
+
+namespace api {
 namespace {
 
 constexpr std::size_t kMostDigits = 8;  // 95 TiB.
@@ -20,4 +22,4 @@ std::int64_t MemoryMiBSaidBy(const kube::ObjectMeta& pod) {
   return is_number && mib > 0 && text.size() <= kMostDigits ? mib : kSenselessMemory;
 }
 
-}  // namespace grus
+}  // namespace api

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nodeagent/sharing/part_memory.h"
+#include "crds/types/part_memory.h"
 
 #include <gtest/gtest.h>
 
-namespace grus {
+#include "crds/types/sharing_names.h"
+
+namespace api {
 namespace {
 
 std::int64_t SaidBy(const std::string& text) {
@@ -27,4 +29,4 @@ TEST(MemoryMiB, ThatMakesNoSenseIsNotTakenForNothing) {
 }
 
 }  // namespace
-}  // namespace grus
+}  // namespace api
