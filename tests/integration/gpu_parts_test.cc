@@ -95,6 +95,20 @@ TEST_F(GpuParts, AFirstStartIsPackedOrSpreadAndSaysWhichGpu) {
   EXPECT_THAT(PlannedMilli(), SizeIs(4)) << "each on a GPU of its own";
 }
 
+TEST_F(GpuParts, WorkersArePlannedByTheMemoryThatTheirTemplateSays) {
+  AddSharedNode(2);
+  std::string spec = WithParts(200, 2, "pack");
+  const std::string annotations = R"("annotations":{)";
+  spec.insert(spec.find(annotations) + annotations.size(), R"("sharing.ai.centauruscloud.io/memory-mib":"60000",)");
+  Create(spec);
+  ASSERT_TRUE(AwaitTrains(2));
+  EXPECT_THAT(PlannedMilli(), SizeIs(2)) << "no GPU has 120,000 MiB";
+
+  Edit(R"({"spec":{"workersSpec":{"targetReplicas":4}}})");
+  EXPECT_TRUE(Stays(
+      "no third finds 60,000 MiB, though thousandths are free", [&] { return Workers().size() == 2; }, seconds(3)));
+}
+
 TEST_F(GpuParts, ATrialCountsWorkersWithAPartAsGpus) {
   AddSharedNode(2);
   Train(100, 8);
