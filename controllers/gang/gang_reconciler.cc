@@ -28,6 +28,7 @@ constexpr kube::Duration kRunningWait = std::chrono::milliseconds(500);  // Memb
 // short. The next start comes this much later (adr/0013).
 constexpr kube::Duration kFreedWait = std::chrono::milliseconds(400);
 constexpr kube::Duration kStandingWait = std::chrono::seconds(1);  // A wave of changes concerns all waiting gangs.
+constexpr kube::Duration kOrphanGrace = std::chrono::seconds(5);   // Many make a PodGroup a moment after its pods.
 constexpr int kMostLooks = 5;                                      // At a large gang while its members are being bound.
 
 }  // namespace
@@ -215,17 +216,25 @@ void GangReconciler::AskAccount(GangView& view) {
   if (const std::optional<std::int64_t> end = LatestEnd(view); end || !LongestRun(view)) account_.SetEnd(view.key, end);
 }
 
-void GangReconciler::TellOrphans(const ObjectKey& key) {
+Action GangReconciler::TellOrphans(const ObjectKey& key) {
   const std::string why = key.name.empty()
                               ? "the pod has the scheduling gate " + std::string(api::kGangGate) +
                                     " and no label that names its PodGroup: add the label " +
                                     std::string(api::kPodGroupLabel) + ", or remove the gate"
                               : "the pod waits for PodGroup " + key.ToString() + " of " + std::string(kind_.group) +
                                     ", which does not exist in its namespace; create it or correct the label";
+  std::optional<kube::Duration> look_again;
   for (const auto& pod : pods_.ByIndex<kube::Pod>(pods_by_group_, key.ToString())) {
     if (!HasGate(*pod, api::kGangGate) || pod->metadata.is_being_deleted()) continue;
+    const auto& created = pod->metadata.creation_timestamp;
+    const kube::Duration left = created ? created->value + kOrphanGrace - clock_.WallNow() : kube::Duration::zero();
+    if (left > kube::Duration::zero()) {
+      look_again = std::min<kube::Duration>(look_again.value_or(kOrphanGrace), left);
+      continue;
+    }
     events_.Record(kube::EventType::kWarning, KindOf<kube::Pod>(), pod->metadata, "NoPodGroup", "PlaceGang", why);
   }
+  return look_again ? Action::After(*look_again) : Action::AwaitChange();
 }
 
 void GangReconciler::Forget(const ObjectKey& key) {
@@ -242,8 +251,7 @@ Result<Action> GangReconciler::Reconcile(const ObjectKey& key, std::stop_token s
   const Group group = groups_.Get<api::PodGroup>(key);
   if (!group) {
     Forget(key);
-    TellOrphans(key);
-    return Action::AwaitChange();
+    return TellOrphans(key);
   }
   if (!writes_.HasCaughtUp(group->metadata, {&groups_, &pods_})) return Action::After(kCacheLag);
   GangView view = Observe(group, GangKey(kind_, key));

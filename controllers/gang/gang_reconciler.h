@@ -66,8 +66,8 @@ class GangReconciler final : public kube::Reconciler {
   // Reports a failed write in the status, and decides when to retry.
   kube::Result<kube::Action> Refused(const GangView& view, const GangPlan& plan, kube::Error error,
                                      std::stop_token stop);
-  // Records an event on each pod that waits for a group that does not exist.
-  void TellOrphans(const kube::ObjectKey& key);
+  // Records an event on each pod that has waited for a while for a group that does not exist.
+  kube::Action TellOrphans(const kube::ObjectKey& key);
   void Forget(const kube::ObjectKey& key);
 
   const kube::Kind& kind_;

@@ -20,7 +20,9 @@ FitIndex::FitIndex(PodShape shape)
   const auto add = [this](std::string_view name, std::int64_t each) {
     if (each > 0) amounts_.push_back({std::string(name), each, 0, 0});
   };
-  for (const auto& [name, each] : shape_.request.extended) add(name, each);  // First: the scarce ones.
+  for (const auto& [name, each] : shape_.request.extended) {  // First: the scarce ones.
+    if (name != kSaidMemory) add(name, each);                 // It is limited by single GPUs.
+  }
   for (const char* name : {"cpu", "memory", "pods"}) add(name, shape_.request.Amount(name));
 }
 

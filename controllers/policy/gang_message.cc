@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "clientlib/model/quantity.h"
+#include "controllers/policy/gpu_parts.h"
 #include "controllers/policy/waited.h"
 #include "controllers/queues/wording.h"
 
@@ -125,6 +126,12 @@ std::string WhatIsMissing(const GangDemand& demand, const GangStanding& standing
   if (!standing.blocked_by.empty()) return text + ": the rest is reserved for " + standing.blocked_by;
   if (standing.lacking.empty()) {
     return text + ": its affinity, spread or host ports, or those of other pods, leave no place for the rest";
+  }
+  const std::int64_t wanted = Wanted(demand, standing.lacking, std::max(1, demand.needed));
+  if (IsGpuPart(standing.lacking) && wanted <= standing.lacking_free) {
+    return text + ": " + Amount(standing.lacking_free, standing.lacking) + " of " +
+           Amount(standing.lacking_total, standing.lacking) + " " + standing.lacking +
+           " are free, but no single GPU has what a member asks for, with the memory that its pod says";
   }
   return text + ": " + Amount(standing.lacking_total - standing.lacking_free, standing.lacking) + " of " +
          Amount(standing.lacking_total, standing.lacking) + " " +

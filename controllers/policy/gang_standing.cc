@@ -55,6 +55,9 @@ bool MayFitTogether(const ClusterLedger& ledger, const GangToPlace& gang, int me
   for (std::size_t i = 0; i < parts.size(); ++i) {
     for (std::size_t k = i + 1; k < parts.size(); ++k) {
       const int count_i = parts[i].CountBelow(members), count_k = parts[k].CountBelow(members);
+      // How kinds that say their memory share GPUs best is not known.
+      const auto says_memory = [](const GangPart& p) { return p.index->shape().request.Extended(kSaidMemory) > 0; };
+      if (says_memory(parts[i]) || says_memory(parts[k])) continue;
       const bool is_i_fewer = count_i < count_k;
       const GangPart &few = parts[is_i_fewer ? i : k], &many = parts[is_i_fewer ? k : i];
       const std::int64_t count = std::min(count_i, count_k),

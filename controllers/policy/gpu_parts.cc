@@ -11,7 +11,7 @@
 namespace grus {
 namespace {
 
-// What a node offers in sum and of each GPU; all but the last are what pods ask for.
+// What a node offers of each GPU; all but the last are what pods ask for, and offered in sum, too.
 constexpr std::string_view kOffered[] = {api::kGpuMilliResource, api::kVgpuComputeResource, api::kVgpuMemoryResource,
                                          api::kGpuMemResource, kSaidMemory};
 constexpr std::span kParts(kOffered, std::size(kOffered) - 1);
@@ -133,19 +133,25 @@ std::int64_t RestOf(std::int64_t offer, std::int64_t taken) {
   return std::max<std::int64_t>(rest, 0);
 }
 
+std::int64_t SaidMemoryOf(const kube::ObjectMeta& pod) { return std::min(api::MemoryMiBSaidBy(pod), kMostSaid); }
+
 void AddSaidMemory(const kube::Pod& pod, Resources& request) {
   if (request.Extended(api::kGpuMilliResource) <= 0) return;
-  const std::int64_t said = std::min(api::MemoryMiBSaidBy(pod.metadata), kMostSaid);
+  const std::int64_t said = SaidMemoryOf(pod.metadata);
   if (said == 0) return;
   const auto asks = [](const kube::Container& container) {
     const kube::Quantity* milli = kube::FindResource(container.resources.requests, api::kGpuMilliResource);
     return milli != nullptr && milli->Value() > 0;
   };
-  const auto is_sidecar = [&](const kube::Container& one) { return one.restart_policy == "Always" && asks(one); };
-  // As the agent counts: an init container that ends has what the others get after it.
-  const std::int64_t asking =
-      std::ranges::count_if(pod.spec.containers, asks) + std::ranges::count_if(pod.spec.init_containers, is_sidecar);
-  request.AddExtended(kSaidMemory, said * std::max<std::int64_t>(asking, 1));
+  // At a time: an init container that ends has what the others get after it, and holds it beside the sidecars before.
+  std::int64_t sidecars = 0, most = 0;
+  for (const kube::Container& container : pod.spec.init_containers) {
+    if (!asks(container)) continue;
+    most = std::max(most, sidecars + 1);
+    if (container.restart_policy == "Always") ++sidecars;
+  }
+  most = std::max(most, sidecars + std::ranges::count_if(pod.spec.containers, asks));
+  request.AddExtended(kSaidMemory, said * most);
 }
 
 std::int64_t MilliOfGpuParts(const Resources& request) {
@@ -220,23 +226,18 @@ void AddGpus(const kube::Node& node, Resources& allocatable) {
   const kube::Result<kube::Json> inventory = kube::ParseJson(text);
   const kube::Json::Array* gpus = inventory ? inventory->AsArray() : nullptr;
   if (gpus == nullptr || gpus->size() > kMostGpus) return;
-  const auto offer_memory = [&](std::string_view uuid, std::int64_t mib) {
-    const std::string name = NameOn(kSaidMemory, uuid);
-    if (allocatable.Extended(api::kGpuMilliResource) <= 0 || allocatable.Extended(name) > 0) return;
-    allocatable.AddExtended(name, mib);
-    allocatable.AddExtended(kSaidMemory, mib);
-  };
   for (const kube::Json& gpu : *gpus) {
     const std::string_view uuid = TextIn(gpu, "uuid"), mode = TextIn(gpu, "mode");
     const kube::Json* is_healthy = gpu.Find("healthy");
     if (!IsGpuId(uuid) || (is_healthy != nullptr && *is_healthy == kube::Json(false))) continue;
     const auto offer = [&](std::string_view part, std::int64_t amount) {
       const std::string name = NameOn(part, uuid);
-      if (allocatable.Extended(part) > 0 && allocatable.Extended(name) == 0) allocatable.AddExtended(name, amount);
+      if (allocatable.Extended(part) <= 0 || allocatable.Extended(name) != 0) return false;
+      allocatable.AddExtended(name, amount);
+      return true;
     };
-    if (mode == "milli") {
-      offer(api::kGpuMilliResource, kMilliOfGpu);
-      offer_memory(uuid, NumberIn(gpu, "memoryMiB"));
+    if (mode == "milli" && offer(api::kGpuMilliResource, kMilliOfGpu)) {
+      allocatable.AddExtended(NameOn(kSaidMemory, uuid), NumberIn(gpu, "memoryMiB"));
     }
     if (mode == "gpushare") offer(api::kGpuMemResource, NumberIn(gpu, "memoryMiB") / 1024);
     if (mode != "alnair") continue;

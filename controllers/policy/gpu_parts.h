@@ -7,8 +7,9 @@
 // that one pod asks for lie on one GPU.
 //
 // Thousandths bring memory in proportion, which so needs no account, unless the pod says how many MiB. Then these are
-// held, too, of the sum and of the GPU (kSaidMemory), and its thousandths are held a second time, as those that bring
-// no memory: the other thousandths on a GPU and the MiB said are what is taken of its memory.
+// held, too (kSaidMemory), and once its GPU is known, its thousandths are held a second time, as those that bring no
+// memory: the other thousandths on a GPU and the MiB said are what is taken of its memory. No sum limits these MiB:
+// they are limited where the GPUs of a node are known, and only there.
 #pragma once
 
 #include <optional>
@@ -38,6 +39,10 @@ std::optional<PoolPlacement> PartPlacementOf(const kube::Pod& pod);
 // Not below zero: an overcommitted resource is not free for anybody. Sums saturate, so that the difference of two may
 // be too large.
 std::int64_t RestOf(std::int64_t offer, std::int64_t taken);
+
+// MiB of each container with thousandths, by the annotation; 0: it says nothing. One that makes no sense is more than
+// any GPU has.
+std::int64_t SaidMemoryOf(const kube::ObjectMeta& pod);
 
 // Adds the memory that the pod says for its thousandths, if it does.
 void AddSaidMemory(const kube::Pod& pod, Resources& request);

@@ -84,9 +84,16 @@ GangPlaces PlaceFirst(const ClusterLedger& ledger, const GangToPlace& gang, int 
   GangPlaces places = PlaceKinds(ledger, gang, count, order);
   // Large requests come first. If these take the only nodes that suit others, try those first.
   const auto suits = [](const GangPart* part) { return part->index->eligible_nodes(); };
-  if (!places.nodes.empty() || std::ranges::is_sorted(order, {}, suits)) return places;
-  std::ranges::stable_sort(order, {}, suits);
-  return PlaceKinds(ledger, gang, count, order);
+  // Likewise if they take memory of GPUs of which others have said how much they need.
+  const auto says = [](const GangPart* part) { return -part->index->shape().request.Extended(kSaidMemory); };
+  const auto try_order = [&](const auto& first) {
+    if (!places.nodes.empty() || std::ranges::is_sorted(order, {}, first)) return;
+    std::ranges::stable_sort(order, {}, first);
+    places = PlaceKinds(ledger, gang, count, order);
+  };
+  try_order(suits);
+  try_order(says);
+  return places;
 }
 
 // The number of the part that the member is in.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "controllers/policy/fill.h"
+#include "controllers/policy/gpu_parts.h"
 #include "controllers/policy/owner_names.h"
 
 namespace grus {
@@ -143,8 +144,21 @@ class Search {
   }
 
   void Add(NodeId id, const FitIndex& index, int copies) {
+    const PodShape& shape = index.shape();
+    const LedgerNode& node = *ledger_.NodeAt(id);
     Resources& reserved = result_.nodes[id];
-    for (int i = 0; i < copies; ++i) reserved += index.shape().request;
+    for (int i = 0; i < copies; ++i) {
+      if (!AsksForGpuParts(shape.request)) {
+        reserved += shape.request;
+        continue;
+      }
+      // Best where there is room now; else where there will be.
+      Resources taken = node.used;
+      taken += reserved;
+      std::string gpu = node.GpuFor(shape, taken);
+      if (gpu.empty()) gpu = node.GpuFor(shape, reserved);
+      reserved += OnGpu(shape.request, gpu);
+    }
   }
 
   std::int64_t StartOf(int count) {

@@ -157,6 +157,7 @@ int CopiesThatFit(const Resources& allocatable, const Resources& used, const Res
   limit(Sum(allocatable.memory_bytes, -used.memory_bytes), request.memory_bytes);
   limit(Sum(allocatable.pods, -used.pods), request.pods);
   for (const auto& [name, each] : request.extended) {
+    if (name == kSaidMemory) continue;  // Of single GPUs.
     limit(Sum(allocatable.Extended(name), -used.Extended(name)), each);
   }
   return CopiesOnGpus(allocatable, used, request, static_cast<int>(copies));

@@ -5,7 +5,6 @@
 
 #include "clientlib/model/quantity.h"
 #include "controllers/policy/gpu_parts.h"
-#include "crds/types/part_memory.h"
 #include "crds/types/sharing_names.h"
 
 namespace grus {
@@ -44,7 +43,7 @@ Resources GpuPartsOf(const Json& pod_template, const Json& container) {
   if (said == nullptr || !said->AsString() || parts.Extended(api::kGpuMilliResource) == 0) return parts;
   kube::ObjectMeta pod;
   pod.annotations = {{api::kMemoryMiBAnnotation, *said->AsString()}};
-  parts.AddExtended(kSaidMemory, api::MemoryMiBSaidBy(pod));
+  parts.AddExtended(kSaidMemory, SaidMemoryOf(pod));
   return parts;
 }
 

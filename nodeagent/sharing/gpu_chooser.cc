@@ -54,28 +54,46 @@ const kube::ObjectKey* PodOf(const std::vector<const PartAsk*>& candidates) {
   return std::ranges::all_of(candidates, [&](const PartAsk* ask) { return ask->pod == pod; }) ? &pod : nullptr;
 }
 
-// Of this resource, what containers ask for that do not have it yet.
+// Of one GPU: of the resource that is asked for, and of memory, where that is thousandths.
+struct GpuAmounts {
+  std::int64_t amount = 0, mib = 0;
+  bool FitInto(const GpuAmounts& free) const { return amount <= free.amount && mib <= free.mib; }
+};
+GpuAmounts FreeOf(const GpuRoom& gpu, const ChooserView& view) { return {gpu.free[view.resource], gpu.free_mib}; }
+
+// What `amount` takes of this GPU, for a pod that says `said_mib`.
+GpuAmounts OnGpu(const GpuRoom& gpu, const ChooserView& view, std::int64_t amount, std::int64_t said_mib) {
+  if (view.resource != PartResource::kMilli) return {amount, 0};
+  const std::int64_t whole = std::max<std::int64_t>(gpu.total[view.resource], 1);
+  return {amount, said_mib > 0 ? said_mib : gpu.total_mib * amount / whole};
+}
+
+// What containers ask for that do not have it yet.
 template <typename Predicate>
-std::int64_t SumOfAsks(const ChooserView& view, const Predicate& is_meant) {
-  std::int64_t sum = 0;
+GpuAmounts SumOfAsks(const ChooserView& view, const GpuRoom& gpu, const Predicate& is_meant) {
+  GpuAmounts sum;
   for (const PartAsk& ask : view.asks ? *view.asks : std::vector<PartAsk>()) {
     const auto has_it = [&](const HeldParts& held) { return IsOf(ask, held) && held.ids.contains(view.resource); };
     if (ask.is_init || ask.has_started || !is_meant(ask)) continue;
     if (view.held && std::ranges::any_of(*view.held, has_it)) continue;
-    sum += std::min(ask.amounts[view.resource], kMostAsked);
+    const std::int64_t asked = std::min(ask.amounts[view.resource], kMostAsked);
+    const GpuAmounts on_gpu = OnGpu(gpu, view, asked, std::min(ask.memory_mib, kMostAsked));
+    sum.amount += on_gpu.amount;
+    sum.mib += on_gpu.mib;
   }
   return sum;
 }
 
-// Of `fitting`, those that are good for others and for the rest of the pod; as far as any is.
+// Of `fitting`, those that are good for others and for the rest of the pod; as far as any is. `said_mib`: by the pod.
 std::vector<const GpuRoom*> BestOf(const ChooserView& view, const std::vector<const PartAsk*>& candidates,
-                                   std::vector<const GpuRoom*> fitting) {
+                                   std::int64_t said_mib, std::vector<const GpuRoom*> fitting) {
   const kube::ObjectKey* const pod = PodOf(candidates);
-  std::map<std::string, std::int64_t> planned;  // For others.
+  std::map<std::string, GpuAmounts> planned;  // For others.
   for (const GpuRoom* gpu : fitting) {
-    planned[gpu->uuid] = SumOfAsks(view, [&](const PartAsk& ask) {
-      const bool is_of_others = pod == nullptr || ask.pod != *pod;
-      return is_of_others && ask.planned_gpu == gpu->uuid && ask.amounts[view.resource] <= gpu->free[view.resource];
+    planned[gpu->uuid] = SumOfAsks(view, *gpu, [&](const PartAsk& ask) {
+      if ((pod != nullptr && ask.pod == *pod) || ask.planned_gpu != gpu->uuid) return false;
+      const std::int64_t asked = std::min(ask.amounts[view.resource], kMostAsked);
+      return OnGpu(*gpu, view, asked, ask.memory_mib).FitInto(FreeOf(*gpu, view));
     });
   }
   const auto narrow = [&](const auto& is_good) {
@@ -83,17 +101,20 @@ std::vector<const GpuRoom*> BestOf(const ChooserView& view, const std::vector<co
     std::ranges::copy_if(fitting, std::back_inserter(good), is_good);
     if (!good.empty()) fitting = std::move(good);
   };
-  const auto has_room = [&](std::int64_t amount) {
-    return [&, amount](const GpuRoom* gpu) { return gpu->free[view.resource] - planned[gpu->uuid] >= amount; };
+  const auto has_room = [&](const GpuRoom* gpu, const GpuAmounts& wanted) {
+    const GpuAmounts free = FreeOf(*gpu, view), taken = planned[gpu->uuid];
+    return wanted.FitInto({free.amount - taken.amount, free.mib - taken.mib});
   };
-  narrow(has_room(view.amount));
+  narrow([&](const GpuRoom* gpu) { return has_room(gpu, OnGpu(*gpu, view, view.amount, said_mib)); });
   if (pod == nullptr) return fitting;
   narrow([&](const GpuRoom* gpu) {
     return view.held && std::ranges::any_of(*view.held, [&](const HeldParts& held) {
              return held.pod == *pod && std::ranges::count(held.gpus(), gpu->uuid) > 0;
            });
   });
-  narrow(has_room(SumOfAsks(view, [&](const PartAsk& ask) { return ask.pod == *pod; })));
+  narrow([&](const GpuRoom* gpu) {
+    return has_room(gpu, SumOfAsks(view, *gpu, [&](const PartAsk& ask) { return ask.pod == *pod; }));
+  });
   return fitting;
 }
 
@@ -127,12 +148,6 @@ std::int64_t Most(const ChooserView& view) {
   std::int64_t most = 0;
   for (const GpuRoom& gpu : view.gpus) most = std::max(most, gpu.total[view.resource]);
   return most;
-}
-
-// What a container with as many thousandths takes of the memory of this GPU, if its pod says `said_mib`.
-std::int64_t MemoryOn(const GpuRoom& gpu, const ChooserView& view, std::int64_t said_mib) {
-  if (view.resource != PartResource::kMilli) return 0;
-  return said_mib > 0 ? said_mib : gpu.total_mib * view.amount / std::max<std::int64_t>(gpu.total[view.resource], 1);
 }
 
 // `said_mib`: as little as anybody who may be asking says.
@@ -216,14 +231,14 @@ kube::Result<GpuChoice> ChooseForFirst(const ChooserView& view, const std::optio
   for (const std::int64_t counterpart : counterparts) {
     std::vector<const GpuRoom*> fitting = able;
     std::erase_if(fitting, [&](const GpuRoom* gpu) {
-      return other ? gpu->free[*other] < counterpart : gpu->free_mib < MemoryOn(*gpu, view, counterpart);
+      return other ? gpu->free[*other] < counterpart : gpu->free_mib < OnGpu(*gpu, view, view.amount, counterpart).mib;
     });
     if (fitting.empty()) continue;
     if (partner && std::ranges::count(fitting, partner->gpu, &GpuRoom::uuid) > 0) {
       return GpuChoice{partner->gpu, partner};
     }
     if (const GpuRoom* planned = PlannedOf(candidates, fitting)) return GpuChoice{planned->uuid};
-    const std::vector<const GpuRoom*> best = BestOf(view, candidates, std::move(fitting));
+    const std::vector<const GpuRoom*> best = BestOf(view, candidates, other ? 0 : counterpart, std::move(fitting));
     const bool is_spread = PlacementFor(view, candidates) == PartPlacement::kSpread;
     const auto order = [&](const GpuRoom* gpu) { return is_spread ? -Left(*gpu) : Left(*gpu); };
     return GpuChoice{(*std::ranges::min_element(best, {}, order))->uuid};

@@ -107,6 +107,24 @@ TEST_F(GangReconcilerTest, AGroupThatIsGoneTakesItsPlacesAndNotThoseOfAJobOfItsN
   EXPECT_TRUE(account_.PlacesOf("team-a/held").empty());
 }
 
+TEST_F(GangReconcilerTest, APodIsToldThatItsGroupIsMissingOnlyIfTheGroupDoesNotFollowSoon) {
+  Create("pods", kit::MakePod("early", kit::Gated(kit::PodSpec(1)), kit::MemberOf("late"), "team-a"));
+  Start();
+
+  const auto first = gangs_.Reconcile({"team-a", "late"}, {});
+  Settle();
+  ASSERT_TRUE(first && first->delay());
+  EXPECT_TRUE(server_.List("events.events.k8s.io").empty());
+
+  clock_.Advance(*first->delay());
+  const auto second = gangs_.Reconcile({"team-a", "late"}, {});
+  Settle();
+  ASSERT_TRUE(second);
+  EXPECT_FALSE(second->delay());
+  ASSERT_EQ(server_.List("events.events.k8s.io").size(), 1U);
+  EXPECT_EQ(*server_.List("events.events.k8s.io").front()->Find("reason"), Json("NoPodGroup"));
+}
+
 TEST_F(GangReconcilerTest, AGroupIsLookedAtWhenAPodLeavesItByItsLabel) {
   AddGang("left", 1, 1);
   Start();

@@ -56,6 +56,9 @@ TEST(GpuMemory, EachContainerWithThousandthsHasWhatThePodSays) {
   EXPECT_EQ(RequestOf(pod).Extended(kSaidMemory), 8192) << "an init container has ended before";
   pod.spec.init_containers.front().restart_policy = "Always";
   EXPECT_EQ(RequestOf(pod).Extended(kSaidMemory), 2 * 8192) << "a sidecar has not";
+  pod.spec.init_containers.push_back(pod.spec.containers.front());
+  pod.spec.containers.clear();
+  EXPECT_EQ(RequestOf(pod).Extended(kSaidMemory), 2 * 8192) << "an init container runs beside the sidecar";
   EXPECT_GT(RequestOf(PodOf({300}, "8Gi")).Extended(kSaidMemory), 1'000'000) << "senseless: it fits nowhere";
 }
 
@@ -86,8 +89,15 @@ TEST(GpuMemory, InProportionFindsWhatIsLeftBesideWhatIsSaid) {
 TEST(GpuMemory, OfAGpuThatIsSickOrClaimedNoneIsOffered) {
   NodeState node = NodeOfTwo();
   WithholdClaimedGpus({"gpu-2"}, node.allocatable);
-  EXPECT_EQ(node.allocatable.Extended(kSaidMemory), kMiBOfEach);
   EXPECT_EQ(CopiesThatFit(node.allocatable, {}, Asked(300, 60'000), 10), 1);
+}
+
+TEST(GpuMemory, OfAGpuThatNobodyKnowsOfLimitsNothing) {
+  NodeState node = NodeOfTwo();
+  EXPECT_EQ(CopiesThatFit(node.allocatable, Asked(1, 99'999'999), Asked(300, 60'000), 10), 2)
+      << "whoever holds so much, it is not known of which GPU, and the kubelet will refuse it";
+  std::erase_if(node.allocatable.extended, [](const auto& amount) { return IsOnOneGpu(amount.first); });
+  EXPECT_EQ(CopiesThatFit(node.allocatable, {}, Asked(300, 60'000), 10), 6) << "the agent has not written an inventory";
 }
 
 // What grus-node-agent lets start: rounded down for each pod, all of it at most what the GPU has.
@@ -149,6 +159,50 @@ TEST(GpuMemory, AGangWaitsUntilAllItsMembersHaveTheMemoryTheySay) {
   planner.Plan(1);
   ASSERT_TRUE(planner.StandingOf("team/g")->is_placed);
   EXPECT_NE(ledger.PlacesOf("team/g")[0].gpu, ledger.PlacesOf("team/g")[1].gpu);
+}
+
+TEST(GpuMemory, KindsThatShareGpusOnlyInOneOrderArePlaced) {
+  ClusterLedger ledger;
+  GangPlanner planner(ledger);
+  ledger.PutNode(NodeOfTwo());
+  const ShapePtr large = Shared(ShapeOf(PodOf({400}, ""))), says = Shared(ShapeOf(PodOf({300}, "45000")));
+  GangDemand gang;
+  gang.key = "team/g";
+  gang.needed = 4;
+  gang.members = {large, large, says, says};
+  planner.Put(gang);
+
+  planner.Plan(0);
+
+  EXPECT_TRUE(planner.StandingOf("team/g")->is_placed) << "one of each on each GPU: 700 thousandths, 77,400 MiB";
+}
+
+TEST(GpuMemory, IsReservedForAGangThatWaits) {
+  ClusterLedger ledger;
+  GangPlanner planner(ledger);
+  ledger.PutNode(NodeOfTwo());
+  ledger.Bind("other", "a", OnGpu(Asked(500), "GPU-1"), "team/other");
+  GangDemand waits;
+  waits.key = "team/waits";
+  waits.needed = 2;
+  waits.members.assign(2, Shared(ShapeOf(PodOf({100}, "70000"))));
+  planner.Put(waits);
+  planner.Plan(0);
+  planner.Plan(20);
+  ASSERT_TRUE(planner.StandingOf("team/waits")->has_reservation);
+
+  GangDemand late;
+  late.key = "team/late";
+  late.needed = 1;
+  late.waiting_since = 21;
+  late.members = {Shared(ShapeOf(PodOf({300}, "")))};
+  planner.Put(late);
+  planner.Plan(21);
+  EXPECT_FALSE(planner.StandingOf("team/late")->is_placed) << "24,300 MiB are free beside 70,000 on no GPU";
+
+  ledger.Release("other");
+  planner.Plan(22);
+  EXPECT_TRUE(planner.StandingOf("team/waits")->is_placed);
 }
 
 TEST(GpuMemory, AGangThatNoClusterHoldsIsTold) {

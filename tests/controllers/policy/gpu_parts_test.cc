@@ -40,8 +40,7 @@ TEST(GpuParts, ANodeOffersTheGpusOfItsInventory) {
   EXPECT_EQ(offered.Extended("ai.centauruscloud.io/gpu-milli"), 2000);
   EXPECT_EQ(offered.Extended("ai.centauruscloud.io/gpu-milli#GPU-1"), 1000);
   EXPECT_EQ(offered.Extended("ai.centauruscloud.io/gpu-milli#GPU-2"), 1000);
-  // Users are told of the sums alone.
-  EXPECT_EQ(TextOf(offered), "ai.centauruscloud.io/gpu-milli 2000, ai.centauruscloud.io/gpu-milli memory (MiB) 162000");
+  EXPECT_EQ(TextOf(offered), "ai.centauruscloud.io/gpu-milli 2000");  // Users are told of the sum alone.
 }
 
 TEST(GpuParts, OfAGpuThatClaimsHavePartsOfNothingIsOffered) {
@@ -49,7 +48,6 @@ TEST(GpuParts, OfAGpuThatClaimsHavePartsOfNothingIsOffered) {
   WithholdClaimedGpus({"gpu-2", "gpu-9"}, shared);
   EXPECT_EQ(shared.extended, Parts({{api::kGpuMilliResource, 1000},
                                     {"ai.centauruscloud.io/gpu-milli#GPU-1", 1000},
-                                    {kSaidMemory, 81000},
                                     {std::string(kSaidMemory) + "#GPU-1", 81000}})
                                  .extended);
   EXPECT_EQ(ChooseGpu(shared, {}, Milli(1000), kPack), "GPU-1");

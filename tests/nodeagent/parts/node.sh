@@ -40,6 +40,7 @@ gib_of_gpus() { # As parts.jq has it.
 
 # --- the agent
 start_agent() {
+  rm -f -- "$work/agent.pid"
   # The shell's process becomes the agent; its number is that of the node.
   # shellcheck disable=SC2016 # For that shell.
   on_node sh -c 'echo $$ >"$0"; exec "$@"' "$work/agent.pid" env LD_LIBRARY_PATH="$bin/fake-nvml" GRUS_FAKE_NVML="$work/nvml" \

@@ -4,9 +4,11 @@
 # Parts of GPUs on a real kubelet: grus-node-agent --share-gpus on a real node, with eight GPUs of different size that a fake of
 # NVIDIA's library plays. What the kubelet has recorded, the environment of containers and the annotations must agree,
 # also after agent and kubelet were killed and GPUs were lost. Takes two to three minutes.
-# Usage: parts_test.sh [--pods N] [--rest SECONDS]
+# Usage: parts_test.sh [--pods N] [--rest SECONDS] [--kills N]
 #   --pods N         at once, from 8 to 100; 16 without it
 #   --rest SECONDS   also measure the memory and CPU time of the agent at rest, for so long
+#   --kills N        also kill the agent so often, at random moments of the starts of 20 pods at a time; 200 take a quarter of an
+#                    hour
 #
 # Needs root and what scripts/install-packages --real-node installs; where that is not to be had, GRUS_REAL_NODE=off leaves
 # this test out.
@@ -15,12 +17,13 @@ set -uo pipefail
 cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/../../.." || exit
 
 cluster=tests/cluster/cluster
-pods=16 rest=0
+pods=16 rest=0 kills=0
 while (($#)); do
   case $1:${2:-} in
     --pods:[1-9]*) pods=$2 ;;
     --rest:[1-9]*) rest=$2 ;;
-    *) echo "usage: parts_test.sh [--pods N] [--rest SECONDS]" >&2; exit 2 ;;
+    --kills:[1-9]*) kills=$2 ;;
+    *) echo "usage: parts_test.sh [--pods N] [--rest SECONDS] [--kills N]" >&2; exit 2 ;;
   esac
   shift 2
 done
@@ -113,10 +116,15 @@ check "with its annotations" within 15 agree 1
 containers_of >"$work/containers"
 running() { kube get pods -l app=parts --field-selector status.phase=Running -o name | wc -l; }
 more_than() { (($(running) > $1)); }
-for set in 2:3:5 3:1:10 4:2:20 5:1:5; do
-  IFS=: read -r set gib percent <<<"$set"
-  now=$(running)
+sets=(2:3:5 3:1:10 4:2:20 5:1:5)
+create_set() { # create_set NUMBER:GIB:PERCENT: five such pods.
+  local set gib percent
+  IFS=: read -r set gib percent <<<"$1"
   copies "set$set" 5 "$(alnair "$gib" "$percent")" | kube create -f - >/dev/null
+}
+for set in "${sets[@]}"; do
+  now=$(running)
+  create_set "$set"
   check "pods start" within 40 more_than "$now"
   stop_agent KILL
   start_agent
@@ -126,6 +134,23 @@ echo "note  the kubelet refused $(kube get pods -l app=parts --field-selector st
 check "the pod before has not noticed" equals "$(<"$work/containers")" eval "containers_of | grep ^keep"
 kube delete replicasets --all >/dev/null
 check "they end" remove -l set
+is_killed() { # is_killed TIMES: and has started again each time.
+  local i
+  for ((i = 0; i < $1; ++i)); do
+    sleep "$((RANDOM % 2)).$((RANDOM % 10))"   # The moment that the kill finds is to be another each time.
+    within 10 test -s "$work/agent.pid"
+    stop_agent KILL
+    start_agent
+  done
+}
+for ((killed = 0; killed < kills; killed += 20)); do
+  for set in "${sets[@]}"; do create_set "$set"; done
+  is_killed $((kills - killed < 20 ? kills - killed : 20))
+  check "the agent was killed $killed times and 20 more: 20 pods and the one before agree" within 120 agree 21
+  kube delete replicasets --all >/dev/null
+  check "they end" remove -l set
+done
+((kills == 0)) || check "the pod before has not noticed $kills kills" equals "$(<"$work/containers")" eval "containers_of | grep ^keep"
 
 # --- a GPU dies
 gpu_of() { kube get pod "$1" -o 'jsonpath={.metadata.annotations.sharing\.ai\.centauruscloud\.io/gpus}' | jq -r '.main.gpu'; }

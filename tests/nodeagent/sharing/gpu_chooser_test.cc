@@ -305,6 +305,18 @@ TEST(ThousandthsWithMemory, GoWhereTheOneWhoSaysMostHasRoomAsFarAsAnyHas) {
       "(sharing.ai.centauruscloud.io/memory-mib)");
 }
 
+TEST(ThousandthsWithMemory, LeaveWhatIsPlannedForOthers) {
+  ChooserView view = Thousandths({{"A", 900}, {"B", 1000}}, 300);
+  PartAsk member = Saying("member", 100, 700);
+  member.planned_gpu = "A";
+  view.asks = {{Saying("p", 300, 0), member}};
+  EXPECT_EQ(Chosen(view), "B") << "300 of 900 MiB, of which 700 are planned for another";
+  view.asks->back().memory_mib = 600;
+  EXPECT_EQ(Chosen(view), "A") << "just what is left";
+  view.asks->back().memory_mib = 901;
+  EXPECT_EQ(Chosen(view), "A") << "it has no room there anyhow";
+}
+
 TEST(ThousandthsWithMemory, ThatMakesNoSenseAreRefused) {
   ChooserView view = Thousandths({{"A", 1000}}, 300);
   view.asks = {{Saying("p", 300, api::kSenselessMemory)}};
