@@ -134,7 +134,7 @@ TEST(TopParts, AnnotationsThatMakeNoSenseAreUnknownAndHideNothing) {
            gpu + R"(100,"memoryMiB":9223372036854775807}})", R"({"main":{"gpu":"\u001b[2J","milli":1,"memoryMiB":1}})",
            R"({"main":{"gpu":")" + std::string(64, 'G') + R"(","milli":1,"memoryMiB":1}})",
            "{\"" + std::string(64, 'c') + R"(":{"gpu":"GPU-a","milli":1,"memoryMiB":1}})", std::string(10'000, '['),
-           "{\"a\":\"" + std::string(kLongestAnnotation, 'x') + "\"}"}) {
+           gpu + R"(100,"memoryMiB":1,"note":")" + std::string(kLongestAnnotation, 'x') + "\"}}"}) {
     PartsView view;
     view.nodes = {Node("n", "[" + Gpu("GPU-a") + "]")};
     view.pods = {Pod("a", "liar", "n", text), Pod("a", "p", "n", Held("GPU-a", 300, 1024))};
@@ -145,10 +145,10 @@ TEST(TopParts, AnnotationsThatMakeNoSenseAreUnknownAndHideNothing) {
 }
 
 TEST(TopParts, ANodeWhoseInventoryMakesNoSenseIsUnknownAndItsPodsAreShown) {
-  for (const std::string& text :
-       std::vector<std::string>{std::string("lie"), std::string("{}"), std::string("[7]"), std::string("[{}]"),
-                                R"([{"uuid":"GPU-a","memoryMiB":-1,"mode":"milli"}])",
-                                "[\"" + std::string(kLongestAnnotation, 'x') + "\"]"}) {
+  for (const std::string& text : std::vector<std::string>{
+           std::string("lie"), std::string("{}"), std::string("[7]"), std::string("[{}]"),
+           R"([{"uuid":"GPU-a","memoryMiB":-1,"mode":"milli"}])",
+           "[" + Gpu("GPU-a", R"(,"note":")" + std::string(kLongestAnnotation, 'x') + "\"") + "]"}) {
     PartsView view;
     view.nodes = {Node("n", text)};
     view.pods = {Pod("a", "p", "n", Held("GPU-a", 300, 1024))};
