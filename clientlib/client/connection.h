@@ -19,11 +19,11 @@ struct ConnectOptions {
   std::string kubeconfig{};  // Empty: in a pod its service account, else as kubectl: $KUBECONFIG, ~/.kube/config.
   std::string context{};     // Empty: the kubeconfig's current one.
   std::string user_agent = "grus-clientlib";
-  std::optional<Duration> timeout{};        // Of `client`'s requests; none: its own.
-  std::optional<std::size_t> body_limit{};  // Of an answer, in bytes; none: the transport's own.
   // Both may be null, and must outlive the connection. Replaced certificates are logged to `log`.
   RequestObserver* observer = nullptr;
   const Log* log = nullptr;
+  std::optional<Duration> timeout{};        // Of `client`'s requests; none: its own.
+  std::optional<std::size_t> body_limit{};  // Of an answer, in bytes; none: the transport's own.
 };
 
 // Everything that a connection needs. Each member uses those above it, so they must be destroyed in reverse. Not
