@@ -29,7 +29,7 @@ demo-trial: setup  ## Measure how many GPUs two trainings are worth, on a local 
 
 demo-share: setup  ## Three pods share one GPU, on a real kubelet; needs root
 	scripts/install-packages --real-node
-	scripts/build release grus-node-agent fake-nvml
+	scripts/build release grus-node-agent kubectl-grus fake-nvml
 	scripts/demo-share
 
 bench: build  ## Run the benchmarks and compare them with the recorded baselines

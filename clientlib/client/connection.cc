@@ -45,6 +45,7 @@ Result<std::unique_ptr<Connection>> Connect(const ConnectOptions& options, const
   transport.tls_server_name = connection->config.tls_server_name;
   transport.proxy_url = connection->config.proxy_url;
   transport.insecure_skip_verify = connection->config.insecure_skip_verify;
+  transport.body_limit = options.body_limit.value_or(transport.body_limit);
   Result<std::unique_ptr<CurlTransport>> made = CurlTransport::Create(transport, clock);
   if (!made) return std::move(made).error().with(connection->config.source);
   connection->transport = *std::move(made);
@@ -58,6 +59,7 @@ Result<std::unique_ptr<Connection>> Connect(const ConnectOptions& options, const
   const auto make = [&] {
     return std::make_unique<Client>(*connection->transport, connection->tokens.get(), clock, client, options.observer);
   };
+  client.timeout = options.timeout.value_or(client.timeout);
   connection->client = make();
   client.timeout = kReviewTimeout;
   connection->review_client = make();

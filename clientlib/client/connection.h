@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "clientlib/auth/client_config.h"
@@ -21,6 +22,8 @@ struct ConnectOptions {
   // Both may be null, and must outlive the connection. Replaced certificates are logged to `log`.
   RequestObserver* observer = nullptr;
   const Log* log = nullptr;
+  std::optional<Duration> timeout{};        // Of `client`'s requests; none: its own.
+  std::optional<std::size_t> body_limit{};  // Of an answer, in bytes; none: the transport's own.
 };
 
 // Everything that a connection needs. Each member uses those above it, so they must be destroyed in reverse. Not

@@ -3,16 +3,15 @@
 
 #include <algorithm>
 #include <boost/program_options.hpp>
-#include <cerrno>
 #include <cmath>
-#include <cstring>
 #include <fstream>
 #include <ostream>
-#include <sstream>
 
 #include "clientlib/base/printable.h"
 #include "clientlib/client/connection.h"
 #include "controllers/kubectl/live_objects.h"
+#include "controllers/kubectl/live_parts.h"
+#include "controllers/kubectl/text_file.h"
 #include "controllers/kubectl/top.h"
 #include "controllers/kubectl/trial_export.h"
 #include "controllers/kubectl/trial_fit.h"
@@ -50,26 +49,14 @@ constexpr const char* kUngateUsage =
     "    Without --yes it lists these pods and changes nothing.\n";
 
 constexpr const char* kTopUsage =
-    "kubectl grus top [-n NAMESPACE | -A] [--ended]\n"
-    "    lists what the jobs that run use of their GPUs, those first whose GPUs idle most.\n";
+    "kubectl grus top [-n NAMESPACE | -A] [--ended | --parts]\n"
+    "    lists what the jobs that run use of their GPUs, those first whose GPUs idle most; or which container has "
+    "which\n"
+    "    part of which GPU, what it uses of it, and what is free.\n";
 
 int SayWrongUse(std::ostream& error, const std::string& what) {
   error << "kubectl grus: " << kube::Printable(what) << "; see kubectl grus --help\n";
   return kWrongUse;
-}
-
-kube::Result<CsvText> ReadFile(const std::string& path) {
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  // Opening a folder succeeds; only reading fails.
-  if (file && file.peek() != std::ifstream::traits_type::eof()) text << file.rdbuf();
-  if (!file.is_open() || file.bad() || errno == EISDIR) {
-    const int code = errno;
-    return kube::Error(kube::ErrorCode::kNotFound,
-                       path + ": cannot be read" + (code != 0 ? std::string(": ") + std::strerror(code) : ""));
-  }
-  return CsvText{path, text.str()};
 }
 
 int SayFailed(std::ostream& error, const kube::Error& why) {
@@ -88,8 +75,11 @@ std::string TextOf(const po::variables_map& values, const char* option) {
   return values.count(option) > 0 ? values[option].as<std::string>() : std::string();
 }
 
-auto ConnectBy(const po::variables_map& values, const kube::Clock& clock) {
+auto ConnectBy(const po::variables_map& values, const kube::Clock& clock, std::optional<kube::Duration> timeout = {},
+               std::optional<std::size_t> body_limit = {}) {
   kube::ConnectOptions options;
+  options.timeout = timeout;
+  options.body_limit = body_limit;
   options.kubeconfig = TextOf(values, "kubeconfig");
   options.context = TextOf(values, "context");
   options.user_agent = "kubectl-grus";
@@ -299,10 +289,21 @@ void AddNamespaceOptions(po::options_description& description, const char* what)
 
 int Top(const po::variables_map& values, std::ostream& out, std::ostream& error) {
   if (!NamespaceIn(values, "")) return SayWrongUse(error, kNotBoth);
+  const bool shows_parts = values["parts"].as<bool>();
+  if (shows_parts && values["ended"].as<bool>()) return SayWrongUse(error, "give --parts or --ended, not both");
   kube::SystemClock clock;
   const auto connection = ConnectBy(values, clock);
   if (!connection) return SayFailed(error, connection.error());
   const std::string ns = *NamespaceIn(values, (*connection)->config.default_namespace);
+  if (shows_parts) {
+    const auto agents = ConnectBy(values, clock, kMetricsTimeout, kLongestMetrics);
+    if (!agents) return SayFailed(error, agents.error());
+    const auto text =
+        TopParts(*(*connection)->client, *(*agents)->client, {ns, values["system-namespace"].as<std::string>()}, clock);
+    if (!text) return SayFailed(error, text.error());
+    for (const std::string& note : text->notes) error << kube::Printable(note) << "\n";
+    return Finish(out, error, text->table);
+  }
   const auto profiles = ListLive<api::WorkloadProfile>(*(*connection)->client, "");
   if (!profiles) return SayFailed(error, profiles.error());
   auto jobs = ListLive<api::ElasticHorovodJob>(*(*connection)->client, ns);
@@ -313,7 +314,10 @@ int Top(const po::variables_map& values, std::ostream& out, std::ostream& error)
 po::options_description TopOptionsDescription() {
   po::options_description description("Options", 100);
   AddNamespaceOptions(description, "The jobs of all namespaces.");
-  description.add_options()("ended", po::bool_switch(), "Also runs that are over.");
+  description.add_options()("ended", po::bool_switch(), "Also runs that are over.")(
+      "parts", po::bool_switch(), "Parts of GPUs and what is used of them, by grus-node-agent.")(
+      "system-namespace", po::value<std::string>()->value_name("NAMESPACE")->default_value(kSystemNamespace),
+      "With --parts: where the pods of grus-node-agent are.");
   return description;
 }
 

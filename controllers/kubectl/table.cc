@@ -2,6 +2,8 @@
 #include "controllers/kubectl/table.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 
 namespace grus {
 
@@ -17,6 +19,18 @@ std::string TableText(const std::vector<std::vector<std::string>>& rows) {
     for (std::size_t i = 0; i < last; ++i) text += row[i] + std::string(widths[i] - row[i].size(), ' ');
     text += row[last] + "\n";
   }
+  return text;
+}
+
+std::string BytesText(double bytes) {
+  constexpr std::array<const char*, 5> kUnits = {"", "Ki", "Mi", "Gi", "Ti"};
+  std::size_t unit = 0;
+  while (bytes >= 1024 && unit + 1 < kUnits.size()) {
+    bytes /= 1024;
+    ++unit;
+  }
+  char text[32];
+  std::snprintf(text, sizeof text, unit == 0 || bytes >= 100 ? "%.0f%s" : "%.1f%s", bytes, kUnits[unit]);
   return text;
 }
 

@@ -11,4 +11,7 @@ namespace grus {
 // blanks.
 std::string TableText(const std::vector<std::vector<std::string>>& rows);
 
+// "512", "1.5Gi", "120Mi"
+std::string BytesText(double bytes);
+
 }  // namespace grus

@@ -2,8 +2,6 @@
 #include "controllers/kubectl/top.h"
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <map>
 #include <tuple>
 
@@ -18,17 +16,7 @@ std::string Percent(const std::optional<std::int32_t>& percent) {
 }
 
 std::string Bytes(const std::optional<std::int64_t>& bytes) {
-  if (!bytes) return "-";
-  double value = static_cast<double>(*bytes);
-  constexpr std::array<const char*, 5> kUnits = {"", "Ki", "Mi", "Gi", "Ti"};
-  std::size_t unit = 0;
-  while (value >= 1024 && unit + 1 < kUnits.size()) {
-    value /= 1024;
-    ++unit;
-  }
-  char text[32];
-  std::snprintf(text, sizeof text, unit == 0 || value >= 100 ? "%.0f%s" : "%.1f%s", value, kUnits[unit]);
-  return text;
+  return bytes ? BytesText(static_cast<double>(*bytes)) : "-";
 }
 
 std::string Known(const std::optional<api::RunCharacter>& character, std::string api::RunCharacter::*field) {

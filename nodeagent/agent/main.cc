@@ -27,6 +27,7 @@
 #include "nodeagent/node_writer.h"
 #include "nodeagent/nvml.h"
 #include "nodeagent/process_owner.h"
+#include "nodeagent/sharing/part_metrics.h"
 
 namespace grus {
 namespace {
@@ -71,6 +72,10 @@ Status Run(const AgentOptions& options, const kube::Log& log, const std::stop_to
   kube::AddProcessMetrics(metrics);
   writer.AddMetrics(metrics);
   AddGpuMetrics(metrics, probe, clock);
+  if (sharing) {
+    AddPartMetrics(
+        metrics, [&] { return sharing->newest_parts(); }, [&] { return probe.newest(); }, clock);
+  }
   if (options.alnair_names) AddAlnairMetrics(metrics, probe, clock, options.node_name);
 
   const kube::TimePoint started = clock.Now();

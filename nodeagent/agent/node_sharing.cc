@@ -30,8 +30,10 @@ struct NodeSharing::Way {
                  .holders_otherwise = [&sharing] { return sharing.prepared_.Holders(); }},
                 sharing.clock_, sharing.log_),
         host(plugins.plugins(), sharing.options_.plugin_folder, sharing.clock_, sharing.log_),
-        writer(sharing.client_, sharing.pods_, sharing.holders_, plugins, sharing.clock_, sharing.log_,
-               [&sharing](const std::string& id) { return sharing.prepared_.PartsOf(id); }) {
+        watch(sharing.newest_, sharing.clock_),
+        writer(
+            sharing.client_, sharing.pods_, sharing.holders_, plugins, sharing.clock_, sharing.log_,
+            [&sharing](const std::string& id) { return sharing.prepared_.PartsOf(id); }, &watch) {
     if (mode != SharingMode::kDra) return;
     const std::string& node = sharing.options_.node_name;
     live_slices = std::make_unique<kube::Informer>(sharing.client_, kube::KindOf<NodeSlice>(),
@@ -49,6 +51,7 @@ struct NodeSharing::Way {
 
   PartPlugins plugins;
   PluginHost host;
+  PartWatch watch;
   PartWriter writer;
   // Null: device plugins give the parts.
   std::unique_ptr<kube::Informer> live_slices = nullptr;
@@ -188,6 +191,11 @@ void NodeSharing::Run(const std::stop_token& stop) {
   while (kube::WaitFor(clock_, kLook, stop));
   serving_claims_.reset();
   Follow(SharingMode::kNone);
+}
+
+std::shared_ptr<const GivenParts> NodeSharing::newest_parts() const {
+  std::lock_guard lock(mutex_);
+  return way_ ? way_->watch.newest() : nullptr;
 }
 
 AnnotationTexts NodeSharing::NodeAnnotations() const {

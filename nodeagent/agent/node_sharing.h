@@ -6,7 +6,7 @@
 // they have ended. An unknown label is told, and nothing is offered. In the mode of claims, the scheduler gives the
 // GPUs (dra/): then no device plugin runs, and in other modes none of its slices is there. The kubelet is served as
 // long as a claim is prepared, in any mode, or pods with claims could not end. Time comes from `clock`.
-// NodeAnnotations() is thread-safe, the rest is not.
+// NodeAnnotations() and newest_parts() are thread-safe, the rest is not.
 #pragma once
 
 #include <chrono>
@@ -27,6 +27,7 @@
 #include "nodeagent/kubelet/plugin_host.h"
 #include "nodeagent/kubelet/pod_resources.h"
 #include "nodeagent/node_pods.h"
+#include "nodeagent/sharing/given_parts.h"
 #include "nodeagent/sharing/part_annotations.h"
 #include "nodeagent/sharing/part_plugins.h"
 #include "nodeagent/sharing/pending_parts.h"
@@ -52,7 +53,8 @@ class NodeSharing {
 
   void Run(const std::stop_token& stop);  // Blocks until `stop`; the plugins have ended when it returns.
   void LookOnce(const std::stop_token& stop = {});
-  AnnotationTexts NodeAnnotations() const;  // Without keys while it is not known what they should be.
+  AnnotationTexts NodeAnnotations() const;                 // Without keys while it is not known what they should be.
+  std::shared_ptr<const GivenParts> newest_parts() const;  // Null: nothing is shared, or it is not known yet.
 
  private:
   struct Way;

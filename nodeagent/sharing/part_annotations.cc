@@ -64,6 +64,8 @@ Json GpuOf(const HeldParts& part, std::span<const SharedGpu> gpus) {
 
 }  // namespace
 
+std::string EnforcementOf(std::span<const HeldParts>) { return "None"; }
+
 AnnotationTexts PodPartAnnotations(std::span<const HeldParts> parts, std::span<const SharedGpu> gpus) {
   AnnotationTexts texts = {{kAlnairGpuIdAnnotation, ""},
                            {kAlnairIdAnnotation, ""},
@@ -81,7 +83,7 @@ AnnotationTexts PodPartAnnotations(std::span<const HeldParts> parts, std::span<c
   texts[kAlnairGpuIdAnnotation] = IdText(parts);
   texts[kAlnairIdAnnotation] = Joined(names);
   texts[api::kHeldGpusAnnotation] = kube::ToText(containers);
-  texts[api::kEnforcementAnnotation] = "None";
+  texts[api::kEnforcementAnnotation] = EnforcementOf(parts);
   texts.merge(GpushareAnnotations(parts, gpus));
   return texts;
 }

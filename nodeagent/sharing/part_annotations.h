@@ -20,6 +20,9 @@ inline constexpr char kPhysicalGpuCountAnnotation[] = "ai.centaurus.io/physical-
 inline constexpr char kPhysicalGpuUuidsAnnotation[] = "ai.centaurus.io/physical-gpu-uuids";
 inline constexpr char kVirtualGpuCountAnnotation[] = "ai.centaurus.io/vitual-gpu-count";
 
+// What holds the containers of a pod to these parts of theirs: kEnforcementAnnotation.
+std::string EnforcementOf(std::span<const HeldParts> parts);
+
 inline constexpr std::size_t kLongestIdList = 8 << 10;
 
 using AnnotationTexts = std::map<std::string, std::string>;  // By key; empty: it is not there.

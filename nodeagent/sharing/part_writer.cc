@@ -23,7 +23,7 @@ constexpr kube::BackoffPolicy kRetry{seconds(5), minutes(5), 2.0, 0.25};
 }  // namespace
 
 PartWriter::PartWriter(kube::Client& client, const NodePods& pods, DeviceHolders& holders, const PartPlugins& plugins,
-                       const kube::Clock& clock, const kube::Log& log, ClaimedParts claimed)
+                       const kube::Clock& clock, const kube::Log& log, ClaimedParts claimed, PartWatch* watch)
     : client_(client),
       pods_(pods),
       holders_(holders),
@@ -31,6 +31,7 @@ PartWriter::PartWriter(kube::Client& client, const NodePods& pods, DeviceHolders
       clock_(clock),
       log_(log),
       claimed_(std::move(claimed)),
+      watch_(watch),
       retry_(kRetry, clock.RandomSeed()) {}
 
 void PartWriter::Wake() {
@@ -54,18 +55,25 @@ void PartWriter::Run(const std::stop_token& stop) {
 void PartWriter::LookOnce(const std::stop_token& stop) {
   const std::vector<SharedGpu> gpus = plugins_.gpus();
   if (clock_.Now() < next_look_ || !pods_.HasList() || gpus.empty()) return;
+  if (watch_ != nullptr) watch_->Begin();
   const kube::Result<std::vector<HeldDevices>> held = holders_.List();
-  if (!held) return Failed("list who holds devices", held.error());
+  if (!held) return Failed("list who holds devices", held.error(), next_look_);
   std::map<kube::ObjectKey, std::vector<HeldParts>> by_pod;
   for (HeldParts& part : PartsOf(*held, kPartResources, claimed_)) by_pod[part.pod].push_back(std::move(part));
 
+  const std::vector<std::shared_ptr<const NodePod>> pods = pods_.List();
+  for (const auto& pod : pods) {
+    if (!pod->has_ended()) AddWhatPodSays(*pod, by_pod[pod->metadata.Key()]);
+  }
+  if (watch_ != nullptr) watch_->Note(*held, by_pod, pods, gpus);
+  if (clock_.Now() < next_write_) return;
+
   std::set<std::string> there;
   int writes = 0;
-  for (const auto& pod : pods_.List()) {
+  for (const auto& pod : pods) {
     there.insert(pod->metadata.uid);
     if (pod->has_ended()) continue;
-    std::vector<HeldParts>& parts = by_pod[pod->metadata.Key()];
-    AddWhatPodSays(*pod, parts);
+    const std::vector<HeldParts>& parts = by_pod[pod->metadata.Key()];
     kube::Json annotations = Plan(*pod, parts, gpus);
     if (annotations.AsObject()->empty()) continue;
     if (writes++ == kWritesOfALook) return Wake();  // The rest comes next.
@@ -132,7 +140,7 @@ bool PartWriter::Write(const NodePod& pod, kube::Json annotations, const std::st
                          code == ErrorCode::kTooManyRequests || code == ErrorCode::kUnauthorized ||
                          code == ErrorCode::kCancelled;
   if (is_of_all) {
-    Failed("patch pods", written.error());
+    Failed("patch pods", written.error(), next_write_);
     return false;
   }
   Known& known = known_[pod.metadata.uid];
@@ -150,10 +158,10 @@ bool PartWriter::Write(const NodePod& pod, kube::Json annotations, const std::st
   return true;
 }
 
-void PartWriter::Failed(const char* what, const kube::Error& error) {
+void PartWriter::Failed(const char* what, const kube::Error& error, kube::TimePoint& again) {
   if (error.code() == kube::ErrorCode::kCancelled) return;
   const kube::TimePoint now = clock_.Now();
-  next_look_ = now + std::max(retry_.Next(), error.retry_after().value_or(kube::Duration::zero()));
+  again = now + std::max(retry_.Next(), error.retry_after().value_or(kube::Duration::zero()));
   if (!news_.IsNews(error, now)) return;
   log_.Warn("pods cannot be told which part of a GPU they have, trying again",
             {{"step", what}, {"error", error.message()}});

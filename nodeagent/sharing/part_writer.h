@@ -20,6 +20,7 @@
 #include "clientlib/base/log.h"
 #include "clientlib/client/client.h"
 #include "nodeagent/node_pods.h"
+#include "nodeagent/sharing/given_parts.h"
 #include "nodeagent/sharing/part_annotations.h"
 #include "nodeagent/sharing/part_plugins.h"
 
@@ -27,9 +28,9 @@ namespace grus {
 
 class PartWriter {
  public:
-  // All must outlive it.
+  // All must outlive it. `watch` is told what PodResources says; null: nobody is.
   PartWriter(kube::Client& client, const NodePods& pods, DeviceHolders& holders, const PartPlugins& plugins,
-             const kube::Clock& clock, const kube::Log& log, ClaimedParts claimed = {});
+             const kube::Clock& clock, const kube::Log& log, ClaimedParts claimed = {}, PartWatch* watch = nullptr);
 
   void Wake();                            // There may be something to write. Thread-safe.
   void Run(const std::stop_token& stop);  // Blocks until `stop`.
@@ -40,7 +41,8 @@ class PartWriter {
   kube::Json Plan(const NodePod& pod, std::span<const HeldParts> parts, std::span<const SharedGpu> gpus);
   // False: nothing more is to be written now.
   bool Write(const NodePod& pod, kube::Json annotations, const std::stop_token& stop);
-  void Failed(const char* what, const kube::Error& error);
+  // Not before `again` is it tried again.
+  void Failed(const char* what, const kube::Error& error, kube::TimePoint& again);
   // What the pod itself says of its parts. Warns once if a container chooses its GPUs itself.
   void AddWhatPodSays(const NodePod& pod, std::vector<HeldParts>& parts);
   void TellLack(const kube::Error& error);
@@ -52,9 +54,10 @@ class PartWriter {
   const kube::Clock& clock_;
   const kube::Log& log_;
   const ClaimedParts claimed_;
+  PartWatch* const watch_;
 
   kube::Backoff retry_;
-  kube::TimePoint next_look_ = kube::TimePoint::min();  // Not before.
+  kube::TimePoint next_look_ = kube::TimePoint::min(), next_write_ = next_look_;  // Not before.
   kube::FailureNews news_;
   bool is_lack_told_ = false;
   struct Known {

@@ -100,7 +100,7 @@ strangers() { # Of the names in the input, those that are not the manager's. `up
 expressions() { awk '/^ *expr:/ {inside = 1} inside && /^        [a-df-z]/ {inside = 0} inside {sub(/^ *expr: *(\|-)?/, ""); print}' "$1"; }
 check "names that are not the manager's are found" equals mystery_total strangers <<<'sum by (le) (rate(mystery_total{a="b"}[5m])) > 1'
 # What the manager only exports where a Prometheus tells it what jobs use, and what grus-node-agent exports.
-without_usage() { grep -vE '^grus_(job_(gpu|step)|node_gpu)' || true; }
+without_usage() { grep -vE '^grus_(job_(gpu|step)|node_gpu|gpu_part)' || true; }
 alerts_strangers() { strangers < <(expressions "$GRUS_STATE/alerts.yaml") | without_usage; }
 check "the alerts have none" equals "" alerts_strangers
 # labelled: each name in the input with each of its labels.

@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 
 class ConnectTest : public ::testing::Test {
  protected:
-  Result<std::unique_ptr<Connection>> ConnectWith(const std::string& cluster) {
+  Result<std::unique_ptr<Connection>> ConnectWith(const std::string& cluster, ConnectOptions options = {}) {
     folder_.Write("config",
                   "apiVersion: v1\nkind: Config\ncurrent-context: dev\n"
                   "clusters: [{name: c, cluster: {" +
@@ -23,7 +23,8 @@ class ConnectTest : public ::testing::Test {
                       "}}]\n"
                       "users: [{name: u, user: {token: secret}}]\n"
                       "contexts: [{name: dev, context: {cluster: c, user: u, namespace: team-a}}]\n");
-    return Connect({.kubeconfig = folder_.path("config")}, clock_);
+    options.kubeconfig = folder_.path("config");
+    return Connect(options, clock_);
   }
 
   testing::FakeClock clock_;
@@ -48,6 +49,17 @@ TEST_F(ConnectTest, E3LeaseRequestsHaveAConnectionOfTheirOwn) {
   ASSERT_TRUE((*connection)->lease_client->GetRaw("/version"));
   ASSERT_TRUE((*connection)->lease_client->GetRaw("/version"));
   EXPECT_EQ(server.connections(), 2);
+}
+
+TEST_F(ConnectTest, AnAnswerBeyondTheCallersLimitIsTooLarge) {
+  testing::TestServer server({},
+                             [](const auto&, testing::TestConnection& c) { c.Respond(200, std::string(101, ' ')); });
+  const auto unlimited = ConnectWith("server: \"" + server.url() + "\"");
+  EXPECT_TRUE((*unlimited)->client->GetRaw("/version"));
+  const auto limited = ConnectWith("server: \"" + server.url() + "\"", {.body_limit = 100});
+  const Result<std::string> refused = (*limited)->client->GetRaw("/version");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), ErrorCode::kTooLarge);
 }
 
 TEST_F(ConnectTest, AMissingFileIsNamed) {

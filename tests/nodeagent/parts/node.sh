@@ -57,6 +57,14 @@ stop_agent() { # stop_agent [SIGNAL]
 offers() { # offers GIB PERCENT: what the node may give.
   equals "$1 $2" kube get node real-0 -o 'jsonpath={.status.allocatable.alnair/vgpu-memory} {.status.allocatable.alnair/vgpu-compute}'
 }
+# The agent's metrics of parts: "NAME POD CONTAINER GPU NUMBER" for each, without the beginning of the name.
+part_metrics() {
+  local port
+  port=$(sed -n 's/.*metrics_port=\([0-9]*\).*/\1/p' "$agent_log" | tail -n 1)
+  on_node busybox wget -qO- "http://127.0.0.1:$port/metrics" | sed -nE \
+    's/^grus_gpu_(part(less)?_[a-z_]*)\{gpu="[0-9]+",uuid="([^"]*)",namespace="default",pod="([^"]*)",container="([^"]*)"(,enforcement="None")?\} /\1 \4 \5 \3 /p' \
+    | awk '{printf "%s %s %s %s %.2f\n", $1, $2, $3, $4, $5}' | sed 's/\.00$//' | sort
+}
 set_mode() { kube label node real-0 --overwrite "$mode_label=$1" >/dev/null; }
 
 # --- the kubelet
@@ -98,6 +106,15 @@ ids_given() { # ids_given RESOURCE: how often the one that is given most often, 
   record | jq -r --arg resource "$1" '[.Data.PodDeviceEntries[] | select(.ResourceName == $resource) | .DeviceIDs[][]]
     | "\(group_by(.) | map(length) | max) \(length)"'
 }
+recorded() { # What the kubelet has recorded of each container of alnair's pods, as part_metrics() says it.
+  kube get pods -o json >"$work/pods.json" && record | jq -r --slurpfile pods "$work/pods.json" '
+    ($pods[0].items | map({key: .metadata.uid, value: .metadata.name}) | from_entries) as $names
+    | def count($resource): map(select(.resource == $resource) | .ids | length) | add // 0;
+      [.Data.PodDeviceEntries[] | select($names[.PodUID]) | {pod: $names[.PodUID], container: .ContainerName, resource: .ResourceName, ids: [.DeviceIDs[][]]}]
+    | group_by([.pod, .container])[] | "\(.[0].pod) \(.[0].container) \(.[0].ids[0] | sub("_[0-9]+$"; ""))" as $whose
+    | "part_milli \($whose) \(count("alnair/vgpu-compute") * 10)", "part_memory_limit_bytes \($whose) \(count("alnair/vgpu-memory") * 1073741824)"' | sort
+}
+metrics_agree() { [[ $(recorded) == "$(part_metrics | grep -E '^part_(milli|memory_limit_bytes) ')" ]]; }
 remove() { kube delete pods "$@" --timeout=60s; }   # Returns once the kubelet has ended them.
 runs() { kube wait "${@/#/pod/}" --for=jsonpath='{.status.phase}'=Running --timeout=40s; }
 mixed() { # mixed COUNT: as many pods, with amounts that fit together; every fifth has two containers.

@@ -3,7 +3,7 @@
 #
 # Parts of GPUs on a real kubelet: grus-node-agent --share-gpus on a real node, with eight GPUs of different size that a fake of
 # NVIDIA's library plays. What the kubelet has recorded, the environment of containers and the annotations must agree,
-# also after agent and kubelet were killed and GPUs were lost. Takes two to three minutes.
+# also after agent and kubelet were killed and GPUs were lost. Takes three to four minutes.
 # Usage: parts_test.sh [--pods N] [--rest SECONDS] [--kills N]
 #   --pods N         at once, from 8 to 100; 16 without it
 #   --rest SECONDS   also measure the memory and CPU time of the agent at rest, for so long
@@ -65,7 +65,7 @@ spec:
   - name: main
     image: localhost/box:1
     imagePullPolicy: Never
-    command: [/bin/sh, -c, "echo parts $NVIDIA_VISIBLE_DEVICES $ALNAIR_VGPU_MEMORY $ALNAIR_VGPU_COMPUTE $GRUS_GPU_MEMORY_MIB; exec sleep 100000"]
+    command: [/bin/sh, -c, "echo parts $NVIDIA_VISIBLE_DEVICES $ALNAIR_VGPU_MEMORY $ALNAIR_VGPU_COMPUTE $GRUS_GPU_MEMORY_MIB; exec sleep 100001"]
     resources: {limits: {alnair/vgpu-memory: 2, alnair/vgpu-compute: 50}}
 YAML
 check "a pod with the limits of the original's sample runs" runs sample
@@ -89,6 +89,26 @@ at_rest() { # Of the agent, while these pods run.
   echo "note  at rest, with $pods pods: $(on_node grep VmRSS "$process/status" | tr -s ' \t' ' '), $(((after - before) / 1000000)) ms of CPU in $rest s"
 }
 ((rest == 0)) || at_rest
+
+# --- what they use
+check "metrics of $there containers say what the kubelet has recorded" within 15 metrics_agree
+check "of as many" equals "$there" eval 'part_metrics | grep -c "^part_milli "'
+gpu_of() { kube get pod "$1" -o 'jsonpath={.metadata.annotations.sharing\.ai\.centauruscloud\.io/gpus}' | jq -r '.main.gpu'; }
+own=$(gpu_of sample)
+need "the sample's annotation names a GPU" prints '^GPU-.*[0-7]$' echo "$own"
+other=$(((${own: -1} + 1) % 8))
+process=$(on_node pgrep -xf "sleep 100001")
+play "process gpu=${own: -1} pid=$process memory=$((3 << 30)) sm=20
+process gpu=$other pid=$process memory=$((1 << 30))"
+uses() { part_metrics | grep -E '^part(_memory_used|_sm|less)[^ ]* sample '; }
+check "what its process uses of its part, and of a GPU of which it has none" within 20 equals \
+  "$(sort <<<"part_memory_used_bytes sample main $own $((3 << 30))
+part_sm_ratio sample main $own 0.20
+partless_memory_bytes sample main $(gpu "$other") $((1 << 30))
+partless_processes sample main $(gpu "$other") 1")" uses
+play
+check "and no more once the process has left" within 20 equals "part_memory_used_bytes sample main $own 0
+part_sm_ratio sample main $own 0" uses
 
 # --- what somebody writes into the annotations
 kube annotate pod sample --overwrite ai.centaurus.io/alnair-gpu-id=lie sharing.ai.centauruscloud.io/gpus- \
@@ -153,7 +173,6 @@ done
 ((kills == 0)) || check "the pod before has not noticed $kills kills" equals "$(<"$work/containers")" eval "containers_of | grep ^keep"
 
 # --- a GPU dies
-gpu_of() { kube get pod "$1" -o 'jsonpath={.metadata.annotations.sharing\.ai\.centauruscloud\.io/gpus}' | jq -r '.main.gpu'; }
 sick=$(gpu_of keep)
 need "its annotation names a GPU" prints '^GPU-.*[04]$' echo "$sick"
 index=${sick: -1}

@@ -122,7 +122,8 @@ class PartWriterTest : public ::testing::Test {
   testing::FakeHolders holders_;
   testing::FakePending pending_;
   PartPlugins plugins_{holders_, pending_, {.mode = SharingMode::kAlnair}, clock_, log_};
-  PartWriter writer_{client_, pods_, holders_, plugins_, clock_, log_};
+  PartWatch watch_{[] { return nullptr; }, clock_};
+  PartWriter writer_{client_, pods_, holders_, plugins_, clock_, log_, {}, &watch_};
 };
 
 TEST_F(PartWriterTest, PodsSayWhatTheyHoldAndThenTheWriterRests) {
@@ -272,6 +273,28 @@ TEST_F(PartWriterTest, APodThatCannotBeWrittenDoesNotStopTheOthers) {
     EXPECT_THAT(Annotation(pod, api::kHeldGpusAnnotation), HasSubstr("GPU-0")) << pod;
   }
   EXPECT_LE(door_.writes, 10) << "it is tried later and later";
+}
+
+TEST_F(PartWriterTest, WhatIsWatchedIsWhatThePodSaysOfItsMemoryAlsoWhileTheServerIsAway) {
+  AddPod("p", true, R"({"sharing.ai.centauruscloud.io/memory-mib":"5000"})");
+  holders_.held.push_back({"a", "p", "c", {{"ai.centauruscloud.io/gpu-milli", {"GPU-1_0", "GPU-1_1"}}}});
+  door_.refuse = [](const std::string&) { return 503; };
+  Play(minutes(30));
+  const auto given = watch_.newest();
+  ASSERT_TRUE(given);
+  EXPECT_LE(clock_.Now() - given->at, seconds(5));
+  ASSERT_EQ(given->parts.size(), 1U);
+  EXPECT_EQ(given->parts[0].gpu, "GPU-1");
+  EXPECT_EQ(given->parts[0].milli, 2);
+  EXPECT_EQ(given->parts[0].memory_mib, 5000);
+}
+
+TEST_F(PartWriterTest, TheKubeletIsAskedOnceInALook) {
+  AddPod("p");
+  Hold("p");
+  const int before = holders_.lists;
+  Play(minutes(1));
+  EXPECT_EQ(holders_.lists - before, 12);
 }
 
 TEST_F(PartWriterTest, ALackingRightIsToldOnce) {

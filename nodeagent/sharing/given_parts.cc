@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nodeagent/sharing/given_parts.h"
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+#include <utility>
+
+#include "nodeagent/gpu_metrics.h"
+#include "nodeagent/sharing/part_annotations.h"
+#include "nodeagent/sharing/pending_parts.h"
+
+namespace grus {
+namespace {
+
+constexpr kube::Duration kMayComeBack = std::chrono::seconds(30);
+
+const SharedGpu* GpuOf(std::span<const SharedGpu> gpus, const std::string& uuid) {
+  const auto found = std::ranges::find(gpus, uuid, &SharedGpu::uuid);
+  return found == gpus.end() ? nullptr : &*found;
+}
+
+void AddParts(const HeldParts& held, const std::string& enforcement, std::span<const SharedGpu> gpus,
+              std::vector<GivenPart>& parts) {
+  const auto add = [&](const std::string& uuid, std::int64_t milli, std::int64_t memory_mib) {
+    const SharedGpu* const gpu = GpuOf(gpus, uuid);
+    parts.push_back({.pod = held.pod,
+                     .container = held.container,
+                     .gpu = uuid,
+                     .index = gpu == nullptr ? std::nullopt : std::optional(gpu->index),
+                     .milli = milli,
+                     .memory_mib = memory_mib,
+                     .enforcement = enforcement});
+  };
+  if (!held.ids.empty()) {
+    const SharedGpu* const gpu = GpuOf(gpus, held.first_gpu());
+    add(held.first_gpu(), MilliOf(held.amounts()),
+        MemoryMiBOf(held.amounts(), gpu == nullptr ? SharedGpu() : *gpu, held.memory_mib));
+  }
+  for (const ClaimedPart& claimed : held.claimed) {
+    if (held.ids.empty() || claimed.gpu != held.first_gpu()) add(claimed.gpu, claimed.milli, claimed.memory_mib);
+  }
+}
+
+// Init containers that may hold a part: PodResources does not list them.
+std::set<std::tuple<std::string, std::string, std::string>> InitHolders(
+    const std::vector<std::shared_ptr<const NodePod>>& pods) {
+  std::set<std::tuple<std::string, std::string, std::string>> holders;
+  for (const auto& pod : pods) {
+    for (const NodeContainerSpec& container : pod->spec.init_containers) {
+      if (pod->spec.resource_claims.empty() && AmountsOf(container.resources.limits).is_zero()) continue;
+      holders.emplace(pod->metadata.ns, pod->metadata.name, container.name.str());
+    }
+  }
+  return holders;
+}
+
+}  // namespace
+
+void PartWatch::Begin() {
+  begun_ = clock_.Now();
+  look_ = newest_look_ ? newest_look_() : nullptr;
+  if (look_ && begun_ - look_->at > kFresh) look_.reset();
+}
+
+void PartWatch::Note(const std::vector<HeldDevices>& held,
+                     const std::map<kube::ObjectKey, std::vector<HeldParts>>& parts,
+                     const std::vector<std::shared_ptr<const NodePod>>& pods, std::span<const SharedGpu> gpus) {
+  auto noted = std::make_shared<GivenParts>();
+  noted->at = begun_;
+  for (const auto& pod : pods) {
+    const auto found = parts.find(pod->metadata.Key());
+    if (found == parts.end() || pod->has_ended()) continue;
+    const std::string enforcement = EnforcementOf(found->second);
+    for (const HeldParts& one : found->second) AddParts(one, enforcement, gpus, noted->parts);
+  }
+  NoteHolders(held, noted->parts, gpus);
+  noted->partless = Partless(pods, gpus);
+  const std::lock_guard lock(mutex_);
+  newest_ = std::move(noted);
+}
+
+void PartWatch::NoteHolders(const std::vector<HeldDevices>& held, const std::vector<GivenPart>& parts,
+                            std::span<const SharedGpu> gpus) {
+  for (const GivenPart& part : parts) last_held_[{part.pod.ns, part.pod.name, part.container, part.gpu}] = begun_;
+  for (const HeldDevices& one : held) {
+    for (const SharedGpu& gpu : gpus) {
+      const auto is_of = [&](const auto& ids) {  // Sorted. No UUID begins with another one.
+        const auto first = std::ranges::lower_bound(ids.second, gpu.uuid);
+        return first != ids.second.end() && first->starts_with(gpu.uuid);
+      };
+      if (std::ranges::any_of(one.ids, is_of)) last_held_[{one.ns, one.pod, one.container, gpu.uuid}] = begun_;
+    }
+  }
+  std::erase_if(last_held_, [&](const auto& one) { return begun_ - one.second > kMayComeBack; });
+}
+
+std::vector<PartlessUse> PartWatch::Partless(const std::vector<std::shared_ptr<const NodePod>>& pods,
+                                             std::span<const SharedGpu> gpus) const {
+  std::map<Holder, PartlessUse> uses;
+  if (!look_) return {};
+  const auto init_holders = InitHolders(pods);
+  for (const GpuState& state : look_->gpus) {
+    const std::string& uuid = state.gpu.uuid;
+    if (GpuOf(gpus, uuid) == nullptr) continue;
+    for (const ProcessSample& process : state.processes) {
+      const PodName& name = process.owner->name;
+      const Holder holder = {name.ns, name.pod, name.container, uuid};
+      const bool is_known = process.owner->is_pod() && !name.pod.empty() && !name.container.empty();
+      if (!is_known || last_held_.contains(holder)) continue;
+      if (init_holders.contains({name.ns, name.pod, name.container})) continue;
+      PartlessUse& use = uses[holder];
+      use.owner = name;
+      use.gpu = uuid;
+      use.index = state.gpu.index;
+      ++use.processes;
+      if (!process.usage.memory_bytes) use.memory_bytes.reset();
+      else if (use.memory_bytes) *use.memory_bytes += *process.usage.memory_bytes;
+    }
+  }
+  std::vector<PartlessUse> list;
+  for (auto& [holder, use] : uses) list.push_back(std::move(use));
+  return list;
+}
+
+std::shared_ptr<const GivenParts> PartWatch::newest() const {
+  const std::lock_guard lock(mutex_);
+  return newest_;
+}
+
+}  // namespace grus
