@@ -81,7 +81,8 @@ AnnotationTexts PodPartAnnotations(std::span<const HeldParts> parts, std::span<c
   texts[kAlnairGpuIdAnnotation] = IdText(parts);
   texts[kAlnairIdAnnotation] = Joined(names);
   texts[api::kHeldGpusAnnotation] = kube::ToText(containers);
-  texts[api::kEnforcementAnnotation] = "None";
+  const bool are_enforced = std::ranges::all_of(parts, &HeldParts::is_enforced);
+  texts[api::kEnforcementAnnotation] = are_enforced ? api::kEnforcedByMps : api::kNotEnforced;
   texts.merge(GpushareAnnotations(parts, gpus));
   return texts;
 }

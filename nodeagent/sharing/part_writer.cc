@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "clientlib/base/wait.h"
+#include "crds/types/sharing_names.h"
 #include "nodeagent/sharing/part_memory.h"
 
 namespace grus {
@@ -77,7 +78,11 @@ void PartWriter::LookOnce(const std::stop_token& stop) {
 
 void PartWriter::AddWhatPodSays(const NodePod& pod, std::vector<HeldParts>& parts) {
   const std::int64_t said_mib = MemoryMiBSaidBy(pod.metadata);
+  // A container keeps what it was started with. An agent that knew nothing of enforcement may have given it its part.
+  const bool was_not_enforced = pod.metadata.annotations.contains(api::kHeldGpusAnnotation) &&
+                                pod.metadata.Annotation(api::kEnforcementAnnotation) == api::kNotEnforced;
   for (HeldParts& part : parts) {
+    part.is_enforced = !was_not_enforced && plugins_.IsEnforced(part);
     if (said_mib != kSenselessMemory) part.memory_mib = said_mib;
     for (const NodeContainerSpec& spec : pod.spec.containers) {
       const auto sets_it = [](const NodeVariable& one) { return one.name == "NVIDIA_VISIBLE_DEVICES"; };
