@@ -75,6 +75,8 @@ void MpsDaemon::Start() {
   std::error_code error;
   for (const std::string& folder : {PipesIn(folder_), LogsIn(folder_)}) {
     fs::create_directories(folder, error);
+    // A server of MPS runs as the user of its clients, and has its files there, too.
+    if (!error) fs::permissions(folder, fs::perms::all | fs::perms::sticky_bit, error);
     if (error) return StartLater(Error(ErrorCode::kUnavailable, "make " + folder + ": " + error.message()));
   }
   // Whatever the last one left there tells nothing of the next.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <utility>
 
 #include "clientlib/base/wait.h"
@@ -32,6 +33,10 @@ MpsSharing::MpsSharing(MpsOptions options, DeviceHolders& holders, const kube::C
   // Those of the agent before.
   if (options_.program.empty()) return;
   for (const std::string& gpu : record_.gpus()) DaemonOf(gpu);
+  std::error_code ignored;  // That of a test is so already.
+  if (!options_.shm_folder.empty()) {
+    std::filesystem::permissions("/dev/shm", std::filesystem::perms::all | std::filesystem::perms::sticky_bit, ignored);
+  }
 }
 
 void MpsSharing::Want(bool is_wanted) {
