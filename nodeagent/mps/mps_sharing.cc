@@ -81,17 +81,22 @@ void MpsSharing::LookOnce() {
   FollowDaemons();
   FollowLogs();
   const std::scoped_lock lock(mutex_);
-  for (const auto& [gpu, one] : daemons_) seen_[gpu].is_up = one->daemon.is_up();
+  for (const auto& [gpu, one] : daemons_) {
+    seen_[gpu].has_daemon = true;
+    seen_[gpu].is_up = one->daemon.is_up();
+  }
 }
 
 void MpsSharing::FollowDaemons() {
-  bool is_wanted = false;
+  bool is_wanted = false, is_known = false;
   std::vector<SharedGpu> gpus;
   {
     const std::scoped_lock lock(mutex_);
-    is_wanted = is_wanted_;
+    is_known = is_wanted_.has_value();
+    is_wanted = is_wanted_.value_or(false);
     gpus = gpus_;
   }
+  if (!is_known) return;
   if (is_wanted) is_wanted = HasProgram();
   else is_absence_told_ = false;
   std::set<std::string> wanted;
@@ -162,7 +167,7 @@ void MpsSharing::TellFault(const std::string& gpu, const std::string& line) {
 
 bool MpsSharing::MayGive(const std::string& gpu) const {
   const std::scoped_lock lock(mutex_);
-  if (!is_wanted_) return true;
+  if (!is_wanted_.value_or(false)) return true;
   const auto seen = seen_.find(gpu);
   return seen != seen_.end() && seen->second.is_up;
 }
@@ -171,7 +176,7 @@ kube::Status MpsSharing::Give(const GivenPart& part, ContainerSetup& setup) {
   bool is_wanted = false;
   {
     const std::scoped_lock lock(mutex_);
-    is_wanted = is_wanted_;
+    is_wanted = is_wanted_.value_or(false);
   }
   if (kube::Status recorded = record_.Set(part.resource, part.ids, is_wanted); !recorded) return recorded;
   if (is_wanted) AddMps(part, MpsDaemon::PipesIn(FolderOf(part.ids.front().gpu)), options_.shm_folder, setup);
@@ -196,7 +201,9 @@ bool MpsSharing::HasGiven(const HeldParts& part) const {
 kube::Registry::Samples MpsSharing::Each(double (*number)(const Seen&)) const {
   const std::scoped_lock lock(mutex_);
   kube::Registry::Samples samples;
-  for (const auto& [gpu, seen] : seen_) samples.push_back({{std::to_string(seen.index), gpu}, number(seen)});
+  for (const auto& [gpu, seen] : seen_) {
+    if (seen.has_daemon) samples.push_back({{std::to_string(seen.index), gpu}, number(seen)});
+  }
   return samples;
 }
 

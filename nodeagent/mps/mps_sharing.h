@@ -67,7 +67,7 @@ class MpsSharing final : public PartEnforcer {
   };
   struct Seen {
     int index = 0;
-    bool is_up = false;
+    bool has_daemon = false, is_up = false;
     std::uint64_t faults = 0;
   };
 
@@ -92,8 +92,8 @@ class MpsSharing final : public PartEnforcer {
   std::optional<std::set<std::string>> used_;              // GPUs of which parts are held under MPS; none: not known.
   kube::TimePoint ask_at_ = kube::TimePoint::min();        // For these: not before.
 
-  mutable std::mutex mutex_;  // Guards what follows.
-  bool is_wanted_ = false;
+  mutable std::mutex mutex_;       // Guards what follows.
+  std::optional<bool> is_wanted_;  // None: it is not known so far, and no daemon starts or ends.
   SharedGpus inventory_;
   std::vector<SharedGpu> gpus_;
   std::map<std::string, Seen> seen_;  // By UUID.

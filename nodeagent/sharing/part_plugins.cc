@@ -278,8 +278,9 @@ kube::Result<ContainerSetup> PartPlugins::Allocate(PartResource resource, const 
                 .is_open = CounterpartOf(resource) && !partner,
                 .memory_mib = preferred->choice.memory_mib});
   const SharedGpu* const found = Find(gpus_, gpu);
-  ContainerSetup setup = found == nullptr ? ContainerSetup() : SetupFor(resource, amount, preferred->choice, *found);
-  if (!options_.enforcer || found == nullptr) return setup;
+  if (found == nullptr) return Refused(AmountText(amount, resource) + ": GPU " + gpu + " has just gone");
+  ContainerSetup setup = SetupFor(resource, amount, preferred->choice, *found);
+  if (!options_.enforcer) return setup;
   PartAmounts amounts;
   amounts[resource] = amount;
   const std::int64_t memory_mib = MemoryMiBOf(amounts, *found, preferred->choice.memory_mib);

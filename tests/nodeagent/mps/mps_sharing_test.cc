@@ -212,6 +212,18 @@ TEST_F(MpsSharingTest, TheNextAgentKeepsDaemonsAndKnowsWhoHasWhat) {
   EXPECT_EQ(mps_.Mark("GPU-0"), before);
 }
 
+TEST_F(MpsSharingTest, BeforeTheLabelIsReadNoDaemonStartsOrEnds) {
+  BeginUp();
+  Begin();
+  Play(seconds(60));
+  EXPECT_TRUE(Runs("GPU-0"));
+  SignalGroup(mps_.Mark("GPU-0"), SIGKILL);
+  ASSERT_TRUE(Until([&] { return !Runs("GPU-0"); }));
+  Play(seconds(60));
+  EXPECT_FALSE(Runs("GPU-0"));
+  EXPECT_TRUE(Runs("GPU-1"));
+}
+
 TEST_F(MpsSharingTest, ASickGpuKeepsItsDaemonAndGetsNone) {
   NodeSample sick = testing::GpusOf(2, 8);
   sick.gpus[1].fault_xid = 79;
