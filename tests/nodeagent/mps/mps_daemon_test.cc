@@ -151,6 +151,27 @@ TEST_F(MpsDaemonTest, TheFolderThatContainersHaveStaysWhereItIs) {
   EXPECT_EQ(before.st_ino, after.st_ino);
 }
 
+TEST_F(MpsDaemonTest, ServersThatRunAsOtherUsersCanHaveFilesInItsFoldersAndRemoveOnlyTheirs) {
+  Begin();
+  ASSERT_TRUE(ComesUp());
+  for (const char* name : {"GPU-0/pipe", "GPU-0/log"}) {
+    struct stat folder = {};
+    ASSERT_EQ(stat(mps_.folder(name).c_str(), &folder), 0);
+    EXPECT_EQ(folder.st_mode & 07777, 01777) << name;
+  }
+}
+
+TEST_F(MpsDaemonTest, ALogThatHasGrownLongIsRemovedBeforeTheNextStart) {
+  Begin();
+  ASSERT_TRUE(ComesUp());
+  Kill();
+  std::filesystem::resize_file(mps_.folder("GPU-0/log/control.log"), (8 << 20) + 1);
+  Keep();
+  clock_.Advance(seconds(1));
+  ASSERT_TRUE(ComesUp());
+  EXPECT_LT(std::filesystem::file_size(mps_.folder("GPU-0/log/control.log")), 1U << 20);
+}
+
 TEST_F(MpsDaemonTest, IsAskedToQuitFirst) {
   Begin();
   ASSERT_TRUE(ComesUp());
