@@ -44,8 +44,7 @@ po::options_description Describe(AgentOptions& options) {
   add("mps-folder", text(options.mps_folder, "FOLDER")->default_value(options.mps_folder),
       "Where these daemons have their pipes and logs: a folder of the node, at the same path.");
   add("mps-shm", text(options.mps_shm, "FOLDER"),
-      "Folder of the node that is the agent's own /dev/shm, and becomes that of containers under MPS: drivers before "
-      "580 "
+      "Folder of the node that is the agent's own /dev/shm, and becomes that of containers under MPS: older drivers "
       "need one in common. If not set: they keep their own.");
   add("proc", text(options.proc, "FOLDER")->default_value(options.proc), "Where the node's /proc is mounted.");
   add("kubeconfig", text(options.kubeconfig, "FILE"),
