@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # MPS on a real kubelet: grus-node-agent on a real node with two GPUs of a fake driver, and fake_mps_control in the place of
-# NVIDIA's daemon. What containers get, what pods say, and what happens when daemon, agent and label go. Takes two minutes.
+# NVIDIA's daemon. What containers get, what pods say, and what happens when daemon, agent and label go. Takes a minute.
 #
 # Needs root and what scripts/install-packages --real-node installs; where that is not to be had, GRUS_REAL_NODE=off leaves
 # this test out.
