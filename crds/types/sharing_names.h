@@ -30,7 +30,10 @@ inline constexpr char kPlannedGpuAnnotation[] = "sharing.ai.centauruscloud.io/pl
 // "overridden": true where the pod sets NVIDIA_VISIBLE_DEVICES itself, and so may see other GPUs;
 // of claims on several GPUs, the others as "more".
 inline constexpr char kHeldGpusAnnotation[] = "sharing.ai.centauruscloud.io/gpus";
-// By the agent: what holds a container to its part: "None", as long as nothing does.
+// By the agent: what holds its containers to their parts.
 inline constexpr char kEnforcementAnnotation[] = "sharing.ai.centauruscloud.io/enforcement";
+inline constexpr char kNotEnforced[] = "None", kEnforcedByMps[] = "MPS";
+// Label of a node, by users: what shall hold containers to their parts; "mps", or no such label.
+inline constexpr char kEnforcementLabel[] = "sharing.ai.centauruscloud.io/enforcement";
 
 }  // namespace api

@@ -58,21 +58,27 @@ Status Run(const AgentOptions& options, const kube::Log& log, const std::stop_to
   NvmlLibrary library;
   ProcessOwners owners(options.proc, pods);
   GpuProbe probe(library, owners, clock, log);
+  kube::EventRecorder events(client, clock, log, {kEventSource, options.node_name});
   std::optional<NodeSharing> sharing;
   if (options.shares_gpus) {
+    NodeSharingOptions shared{options.node_name, options.share_reserve_mib};
+    shared.mps = {.program = options.mps_control, .folder = options.mps_folder, .shm_folder = options.mps_shm};
+    shared.on_mps_fault = [&](const NodePod& pod, const std::string& note) {
+      events.Record(kube::EventType::kWarning, kube::KindOf<NodePod>(), pod.metadata, "MpsClientFault", "WatchMps",
+                    note);
+    };
     sharing.emplace(
-        client, [&] { return probe.newest(); }, pods, NodeSharingOptions{options.node_name, options.share_reserve_mib},
-        clock, log);
+        client, [&] { return probe.newest(); }, pods, std::move(shared), clock, log);
   }
   NodeWriterOptions written{options.node_name, options.alnair_annotations};
   if (sharing) written.more_annotations = [&] { return sharing->NodeAnnotations(); };
-  kube::EventRecorder events(client, clock, log, {kEventSource, options.node_name});
   NodeWriter writer(client, probe, events, std::move(written), clock, log);
   kube::Registry metrics;
   kube::AddProcessMetrics(metrics);
   writer.AddMetrics(metrics);
   AddGpuMetrics(metrics, probe, clock);
   if (sharing) {
+    sharing->AddMetrics(metrics);
     AddPartMetrics(
         metrics, [&] { return sharing->newest_parts(); }, [&] { return probe.newest(); }, clock);
   }

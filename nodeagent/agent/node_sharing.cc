@@ -8,6 +8,7 @@
 #include "clientlib/base/wait.h"
 #include "crds/types/sharing_names.h"
 #include "nodeagent/dra/slice_writer.h"
+#include "nodeagent/mps/mps_share.h"
 #include "nodeagent/sharing/part_writer.h"
 
 namespace grus {
@@ -27,7 +28,8 @@ struct NodeSharing::Way {
                  .reserve_mib = sharing.options_.reserve_mib,
                  .on_devices_changed = [this] { host.NotifyChanged(); },
                  .on_start = [this] { writer.Wake(); },
-                 .holders_otherwise = [&sharing] { return sharing.prepared_.Holders(); }},
+                 .holders_otherwise = [&sharing] { return sharing.prepared_.Holders(); },
+                 .enforcer = &sharing.mps_},
                 sharing.clock_, sharing.log_),
         host(plugins.plugins(), sharing.options_.plugin_folder, sharing.clock_, sharing.log_),
         watch(sharing.newest_, sharing.clock_),
@@ -70,6 +72,7 @@ NodeSharing::NodeSharing(kube::Client& client, NewestLook newest, const NodePods
       clock_(clock),
       log_(log),
       holders_(options_.pod_resources_socket),
+      mps_(WholeMpsOptions(), holders_, clock, log),
       pending_(pods, clock),
       prepared_(options_.cdi_folder),
       claims_(client, prepared_,
@@ -97,7 +100,9 @@ std::optional<SharingMode> NodeSharing::ReadMode(const std::stop_token& stop) {
   if (std::exchange(told_, problem) != problem && !problem.empty()) {
     log_.Warn("no parts of GPUs are offered", {{"error", problem}});
   }
-  return mode ? *mode : SharingMode::kNone;
+  const SharingMode known = mode ? *mode : SharingMode::kNone;
+  ReadEnforcement(**node, known);
+  return known;
 }
 
 void NodeSharing::ReadPlacement(const kube::Node& node) {
@@ -107,6 +112,31 @@ void NodeSharing::ReadPlacement(const kube::Node& node) {
     log_.Warn("parts of GPUs are packed", {{"error", problem}});
   }
   placement_ = placement ? *placement : PartPlacement::kPack;
+}
+
+void NodeSharing::ReadEnforcement(const kube::Node& node, SharingMode mode) {
+  const kube::Result<bool> asks = AsksForMps(node.metadata);
+  std::string problem = asks ? std::string() : asks.error().message();
+  if (asks && *asks && mode != SharingMode::kNone && !CanHaveMps(mode)) {
+    problem = "MPS is not available in the mode " + std::string(NameOf(mode)) +
+              ": set the node's label sharing.ai.centauruscloud.io/mode to milli or alnair";
+  }
+  if (std::exchange(told_of_enforcement_, problem) != problem && !problem.empty()) {
+    log_.Warn("nothing holds containers to their parts of GPUs", {{"error", problem}});
+  }
+  mps_.Want(asks && *asks && CanHaveMps(mode));
+}
+
+MpsOptions NodeSharing::WholeMpsOptions() const {
+  MpsOptions whole = options_.mps;
+  whole.reserve_mib = options_.reserve_mib;
+  if (!options_.on_mps_fault) return whole;
+  whole.on_fault = [this](const kube::ObjectKey& key, const std::string& note) {
+    for (const auto& pod : pods_.List()) {
+      if (pod->metadata.Key() == key) options_.on_mps_fault(*pod, note);
+    }
+  };
+  return whole;
 }
 
 std::vector<SharedGpu> NodeSharing::Gpus() const {
@@ -180,6 +210,7 @@ void NodeSharing::LookOnce(const std::stop_token& stop) {
   }
   LookAtClaims(stop);
   const auto look = newest_();
+  if (look) mps_.See(*look);
   if (!way_ || !look || look == way_->seen) return;
   way_->plugins.Look(*look);
   way_->seen = look;
@@ -187,6 +218,7 @@ void NodeSharing::LookOnce(const std::stop_token& stop) {
 }
 
 void NodeSharing::Run(const std::stop_token& stop) {
+  const kube::Thread holding = clock_.Spawn([this](const std::stop_token& end) { mps_.Run(end); });
   do LookOnce(stop);
   while (kube::WaitFor(clock_, kLook, stop));
   serving_claims_.reset();

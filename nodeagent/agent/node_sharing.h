@@ -26,6 +26,7 @@
 #include "nodeagent/kubelet/claim_host.h"
 #include "nodeagent/kubelet/plugin_host.h"
 #include "nodeagent/kubelet/pod_resources.h"
+#include "nodeagent/mps/mps_sharing.h"
 #include "nodeagent/node_pods.h"
 #include "nodeagent/sharing/given_parts.h"
 #include "nodeagent/sharing/part_annotations.h"
@@ -40,6 +41,10 @@ struct NodeSharingOptions {
   kube::Duration read_again = std::chrono::minutes(1);  // The label.
   std::string plugin_folder = kDevicePluginFolder, pod_resources_socket = kPodResourcesSocket;
   std::string plugin_registry = kPluginRegistryFolder, cdi_folder = kCdiFolder;
+  // Without its reserve, and whom to tell of faults.
+  MpsOptions mps = {};
+  // Told of a pod and why a program of it may have ended. Null: nobody is told.
+  std::function<void(const NodePod& pod, const std::string& note)> on_mps_fault = {};
 };
 
 class NodeSharing {
@@ -53,6 +58,7 @@ class NodeSharing {
 
   void Run(const std::stop_token& stop);  // Blocks until `stop`; the plugins have ended when it returns.
   void LookOnce(const std::stop_token& stop = {});
+  void AddMetrics(kube::Registry& registry) const { mps_.AddMetrics(registry); }  // See MpsSharing.
   AnnotationTexts NodeAnnotations() const;                 // Without keys while it is not known what they should be.
   std::shared_ptr<const GivenParts> newest_parts() const;  // Null: nothing is shared, or it is not known yet.
 
@@ -61,6 +67,8 @@ class NodeSharing {
   // nullopt: not known now.
   std::optional<SharingMode> ReadMode(const std::stop_token& stop);
   void ReadPlacement(const kube::Node& node);
+  void ReadEnforcement(const kube::Node& node, SharingMode mode);
+  MpsOptions WholeMpsOptions() const;
   void Follow(SharingMode mode);
   std::vector<SharedGpu> Gpus() const;
   // Of the GPUs: who holds any by a device plugin, by UUID.
@@ -74,6 +82,7 @@ class NodeSharing {
   const kube::Clock& clock_;
   const kube::Log& log_;
   PodResources holders_;
+  MpsSharing mps_;
   NodePendingParts pending_;
   PreparedClaims prepared_;
   GpuClaims claims_;
@@ -82,9 +91,9 @@ class NodeSharing {
   kube::TimePoint clean_at_ = kube::TimePoint::min();         // Claims that are gone: not before.
   kube::TimePoint remove_slice_at_ = kube::TimePoint::min();  // Likewise.
   kube::FailureNews news_, slice_news_;
-  std::string told_, told_of_placement_;              // Of the labels, what is wrong with them.
-  PartPlacement placement_ = PartPlacement::kPack;    // By the label.
-  kube::TimePoint read_at_ = kube::TimePoint::min();  // The label: not before.
+  std::string told_, told_of_placement_, told_of_enforcement_;  // Of the labels, what is wrong with them.
+  PartPlacement placement_ = PartPlacement::kPack;              // By the label.
+  kube::TimePoint read_at_ = kube::TimePoint::min();            // The label: not before.
 
   mutable std::mutex mutex_;  // Guards what follows; Run()'s thread alone makes another way_.
   bool is_mode_known_ = false, was_alnair_ = false;

@@ -38,6 +38,14 @@ po::options_description Describe(AgentOptions& options) {
   add("share-reserve-mib",
       po::value(&options.share_reserve_mib)->value_name("MIB")->default_value(options.share_reserve_mib),
       "Of each GPU's memory, what is not given to pods: the driver and each process need some.");
+  add("mps-control", text(options.mps_control, "FILE"),
+      "CUDA's nvidia-cuda-mps-control. The agent runs one for each shared GPU, if the node has the label "
+      "sharing.ai.centauruscloud.io/enforcement=mps. If not set: such a node offers no parts.");
+  add("mps-folder", text(options.mps_folder, "FOLDER")->default_value(options.mps_folder),
+      "Where these daemons have their pipes and logs: a folder of the node, at the same path.");
+  add("mps-shm", text(options.mps_shm, "FOLDER"),
+      "Folder of the node that is the agent's own /dev/shm, and becomes that of containers under MPS: older drivers "
+      "need one in common. If not set: they keep their own.");
   add("proc", text(options.proc, "FOLDER")->default_value(options.proc), "Where the node's /proc is mounted.");
   add("kubeconfig", text(options.kubeconfig, "FILE"),
       "Kubeconfig file. If not set: the pod's service account when running in a cluster, else $KUBECONFIG, else "
@@ -79,6 +87,10 @@ kube::Result<AgentOptions> ParseAgentOptions(int argc, const char* const* argv) 
     return Bad("node-name", options.node_name, "the name of this node, as in kubectl get nodes");
   }
   if (!options.proc.starts_with('/')) return Bad("proc", options.proc, "an absolute path such as /proc");
+  for (const auto& [name, path] : {std::pair("mps-control", &options.mps_control), {"mps-shm", &options.mps_shm}}) {
+    if (!path->empty() && !path->starts_with('/')) return Bad(name, *path, "an absolute path, or no such option");
+  }
+  if (!options.mps_folder.starts_with('/')) return Bad("mps-folder", options.mps_folder, "an absolute path");
   if (options.share_reserve_mib < 0 || options.share_reserve_mib > (1 << 20)) {
     return Bad("share-reserve-mib", std::to_string(options.share_reserve_mib), "MiB of one GPU, from 0 to 1048576");
   }

@@ -15,6 +15,7 @@ struct AgentOptions {
   bool alnair_names = false, alnair_annotations = false;
   bool shares_gpus = false;
   std::int64_t share_reserve_mib = 500;  // Of each GPU.
+  std::string mps_control = {}, mps_folder = "/run/grus/mps", mps_shm = {};
   std::string proc = "/proc";
   std::string kubeconfig;
 

@@ -28,6 +28,7 @@ struct HeldParts {
   std::map<PartResource, std::vector<PartId>> ids = {};  // Of the resources of which it holds any; sorted.
   std::int64_t memory_mib = 0;                           // Said by its pod, of thousandths; 0: in proportion.
   bool overrides_gpu = false;                            // Its pod sets NVIDIA_VISIBLE_DEVICES itself.
+  bool is_enforced = false;                              // It is held to its part (PartEnforcer).
 
   std::vector<ClaimedPart> claimed = {};  // One for each GPU.
 

@@ -64,7 +64,9 @@ Json GpuOf(const HeldParts& part, std::span<const SharedGpu> gpus) {
 
 }  // namespace
 
-std::string EnforcementOf(std::span<const HeldParts>) { return "None"; }
+std::string EnforcementOf(std::span<const HeldParts> parts) {
+  return std::ranges::all_of(parts, &HeldParts::is_enforced) ? api::kEnforcedByMps : api::kNotEnforced;
+}
 
 AnnotationTexts PodPartAnnotations(std::span<const HeldParts> parts, std::span<const SharedGpu> gpus) {
   AnnotationTexts texts = {{kAlnairGpuIdAnnotation, ""},

@@ -96,6 +96,9 @@ void PartPlugins::Look(const NodeSample& look) {
   {
     const std::scoped_lock lock(mutex_);
     std::vector<SharedGpu> gpus = inventory_.Of(look);
+    for (SharedGpu& gpu : gpus) {
+      gpu.is_healthy = gpu.is_healthy && (!options_.enforcer || options_.enforcer->MayGive(gpu.uuid));
+    }
     if (gpus == gpus_) return;
     gpus_ = std::move(gpus);
   }
@@ -258,7 +261,7 @@ kube::Result<ContainerSetup> PartPlugins::Allocate(PartResource resource, const 
   }
   const std::optional<Partner>& partner = preferred->choice.partner;
   const std::string& gpu = checked->front().gpu;
-  const std::scoped_lock lock(mutex_);
+  std::unique_lock lock(mutex_);
   if (partner && partner->is_sure && partner->gpu != gpu) {
     if (last_) last_->is_refused = true;
     return Refused(partner->owner + ": " + AmountText(amount, resource) + " on " + gpu +
@@ -275,7 +278,17 @@ kube::Result<ContainerSetup> PartPlugins::Allocate(PartResource resource, const 
                 .is_open = CounterpartOf(resource) && !partner,
                 .memory_mib = preferred->choice.memory_mib});
   const SharedGpu* const found = Find(gpus_, gpu);
-  return found == nullptr ? ContainerSetup() : SetupFor(resource, amount, preferred->choice, *found);
+  if (found == nullptr) return Refused(AmountText(amount, resource) + ": GPU " + gpu + " has just gone");
+  ContainerSetup setup = SetupFor(resource, amount, preferred->choice, *found);
+  if (!options_.enforcer) return setup;
+  PartAmounts amounts;
+  amounts[resource] = amount;
+  const std::int64_t memory_mib = MemoryMiBOf(amounts, *found, preferred->choice.memory_mib);
+  lock.unlock();
+  if (kube::Status given = options_.enforcer->Give({resource, *checked, memory_mib}, setup); !given) {
+    return std::move(given).error().with(AmountText(amount, resource));
+  }
+  return setup;
 }
 
 void PartPlugins::NoteAnswered(Answered answered) {
@@ -344,6 +357,9 @@ kube::Status PartPlugins::PreStart(PartResource resource, const std::vector<std:
     return Refused(AmountText(static_cast<std::int64_t>(ids.size()), resource) +
                    " of a container lie on several GPUs (" + GpuNames(parsed) +
                    "); delete its pod, and create it again");
+  }
+  if (options_.enforcer) {
+    if (kube::Status may_start = options_.enforcer->MayStart(resource, parsed); !may_start) return may_start;
   }
   std::optional<std::vector<HeldParts>> held = Held();
   if (held && !parsed.empty() && options_.mode == SharingMode::kMilli) {

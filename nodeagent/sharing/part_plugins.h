@@ -25,6 +25,7 @@
 #include "nodeagent/kubelet/device_plugin.h"
 #include "nodeagent/kubelet/held_devices.h"
 #include "nodeagent/sharing/gpu_chooser.h"
+#include "nodeagent/sharing/part_enforcer.h"
 #include "nodeagent/sharing/shared_gpus.h"
 
 namespace grus {
@@ -37,6 +38,7 @@ struct PartPluginsOptions {
   std::function<void()> on_devices_changed = {}, on_start = {};
   // Of GPUs that are held in yet another way (claims), by whom, by UUID. Null: none are. Thread-safe.
   std::function<std::map<std::string, std::string>()> holders_otherwise = {};
+  PartEnforcer* enforcer = nullptr;  // Null: nothing holds containers to their parts. Must outlive the plugins.
 };
 
 class PartPlugins {
@@ -50,6 +52,8 @@ class PartPlugins {
   void SetPlacement(PartPlacement placement);  // For pods that say nothing.
   std::vector<DevicePlugin*> plugins() const;
   SharingMode mode() const { return options_.mode; }
+  // Whether the container is held to its part: it was given that so, and it still holds.
+  bool IsEnforced(const HeldParts& part) const { return options_.enforcer && options_.enforcer->HasGiven(part); }
   std::vector<SharedGpu> gpus() const;  // By index.
 
  private:

@@ -8,6 +8,7 @@
 
 #include "clientlib/base/wait.h"
 #include "crds/types/part_memory.h"
+#include "crds/types/sharing_names.h"
 
 namespace grus {
 namespace {
@@ -85,7 +86,11 @@ void PartWriter::LookOnce(const std::stop_token& stop) {
 
 void PartWriter::AddWhatPodSays(const NodePod& pod, std::vector<HeldParts>& parts) {
   const std::int64_t said_mib = api::MemoryMiBSaidBy(pod.metadata);
+  // A container keeps what it was started with. An agent that knew nothing of enforcement may have given it its part.
+  const bool was_not_enforced = pod.metadata.annotations.contains(api::kHeldGpusAnnotation) &&
+                                pod.metadata.Annotation(api::kEnforcementAnnotation) == api::kNotEnforced;
   for (HeldParts& part : parts) {
+    part.is_enforced = !was_not_enforced && plugins_.IsEnforced(part);
     if (said_mib != api::kSenselessMemory) part.memory_mib = said_mib;
     for (const NodeContainerSpec& spec : pod.spec.containers) {
       const auto sets_it = [](const NodeVariable& one) { return one.name == "NVIDIA_VISIBLE_DEVICES"; };

@@ -81,6 +81,8 @@ nodeAgent.alnairAnnotations=yes|at '/nodeAgent/alnairAnnotations': got string, w
 nodeAgent.sharing=true|at '/nodeAgent/sharing': got boolean, want object
 nodeAgent.sharing.reserveMiB=-1|at '/nodeAgent/sharing/reserveMiB'
 nodeAgent.sharing.kubeletFolder=kubelet|at '/nodeAgent/sharing/kubeletFolder'
+nodeAgent.sharing.mps=true|at '/nodeAgent/sharing/mps': got boolean, want object
+nodeAgent.sharing.mps.control=mps|at '/nodeAgent/sharing/mps/control'
 nodeAgent.sharing.mode=milli|at '/nodeAgent/sharing': additional properties 'mode' not allowed
 nodeAgent.driver=535|at '/nodeAgent': additional properties 'driver' not allowed
 nodeAgent.runtimeClassName=NVIDIA|at '/nodeAgent/runtimeClassName'
@@ -149,6 +151,18 @@ check "and four policies, one of which is for all who write pods" equals '4 1' e
   "sharing | awk '/^kind: ValidatingAdmissionPolicy\$/ {policies++} /name: not-of-grus/ {all++} END {print policies, all}'"
 check "none of it where the API server has no such policies" fails prints -e '--share-gpus|device-plugins|runAsUser: 0' \
   sharing --kube-version 1.29.9
+mps() { sharing --set nodeAgent.sharing.mps.enabled=true "$@"; }
+check "MPS by its switch" prints '^ *- --mps-control=/usr/bin/nvidia-cuda-mps-control$' mps
+for sign in '--mps-' 'OnDelete' 'SETUID' 'value: "compute,utility"' 'mps-shm'; do
+  check "with it: $sign" prints "$sign" mps
+  check "and else not" fails eval "sharing | grep -e '$sign'"
+  check "nor if no parts are given" fails eval "agent --set nodeAgent.sharing.mps.enabled=true | grep -e '$sign'"
+done
+check "it drops all other capabilities" prints '^ *- ALL$' mps
+check "it may tell pods of all namespaces only then" equals "2 1" eval \
+  'echo $(mps | grep -c "resources: \[events\]") $(sharing | grep -c "resources: \[events\]")'
+check "without a common /dev/shm where that is not wanted" fails eval \
+  "mps --set nodeAgent.sharing.mps.sharedMemoryFolder= | grep -e /dev/shm"
 check "a PodMonitor for it" prints '^kind: PodMonitor' agent --set nodeAgent.podMonitor.enabled=true
 check "and a NetworkPolicy" prints '^kind: NetworkPolicy' agent --set networkPolicy.enabled=true
 names() { agent "$@" | sed -n 's/^ *app.kubernetes.io\/name: //p' | sort | uniq -c | sed 's/^ *//'; }

@@ -21,6 +21,13 @@ true
 {{- end -}}
 {{- end }}
 
+{{- /* Whether also MPS may hold containers to their parts, where the node's label says so: "true" or nothing. */ -}}
+{{- define "grus.sharesByMps" -}}
+{{- if and (include "grus.sharesGpus" .) .Values.nodeAgent.sharing.mps.enabled -}}
+true
+{{- end -}}
+{{- end }}
+
 {{- /* Which GPUs an agent may offer to claims: those of its own node. Of the root and of the agent's name. */ -}}
 {{- define "grus.slicePolicy" -}}
 {{- $agent := printf "system:serviceaccount:%s:%s" .root.Release.Namespace .name }}

@@ -19,6 +19,7 @@ namespace grus {
 namespace {
 
 using kube::Json;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -34,6 +35,17 @@ class NodeSharingTest : public ::testing::Test {
     Json node = *server_.Get("nodes", {"", "node-1"});
     node["metadata"]["labels"][api::kSharingModeLabel] = mode;
     kit::Must(server_.Update("nodes", std::move(node)));
+  }
+  void SetEnforcement(const Json& word) {
+    Json node = *server_.Get("nodes", {"", "node-1"});
+    node["metadata"]["labels"][api::kEnforcementLabel] = word;
+    kit::Must(server_.Update("nodes", std::move(node)));
+  }
+  // So many looks; what is logged.
+  std::string Look(int times) {
+    ::testing::internal::CaptureStderr();
+    for (int i = 0; i < times; ++i) sharing_.LookOnce();
+    return ::testing::internal::GetCapturedStderr();
   }
   std::string Inventory() const { return sharing_.NodeAnnotations().at(api::kGpuInventoryAnnotation); }
 
@@ -53,7 +65,8 @@ class NodeSharingTest : public ::testing::Test {
                         .plugin_folder = folder_.path(),
                         .pod_resources_socket = folder_.path("none.sock"),
                         .plugin_registry = folder_.path(),
-                        .cdi_folder = folder_.path("cdi")},
+                        .cdi_folder = folder_.path("cdi"),
+                        .mps = {.folder = folder_.path("mps")}},
                        clock_,
                        log_};
 };
@@ -109,6 +122,38 @@ TEST_F(NodeSharingTest, AnUnknownPlacementIsToldOnceAndPartsAreOffered) {
   EXPECT_THAT(told, HasSubstr(R"(is \"sideways\": expected pack or spread)"));
   EXPECT_EQ(told.find("sideways"), told.rfind("sideways"));
   EXPECT_THAT(Inventory(), HasSubstr("GPU-1"));
+}
+
+TEST_F(NodeSharingTest, AskedForMpsNoGpuIsOfferedAsHealthyBeforeItsDaemonIsUp) {
+  SetEnforcement("mps");
+  for (const char* mode : {"milli", "alnair"}) {
+    SetMode(mode);
+    EXPECT_THAT(Look(1), Not(HasSubstr("nothing holds containers")));
+    EXPECT_THAT(Inventory(), HasSubstr(R"("healthy":false)")) << mode;
+  }
+}
+
+TEST_F(NodeSharingTest, WhereThereIsNoMpsThatIsToldOnceAndPartsAreOfferedWithoutIt) {
+  SetEnforcement("mps");
+  for (const char* mode : {"gpushare", "dra"}) {
+    SetMode(mode);
+    const std::string told = Look(3);
+    EXPECT_THAT(told, HasSubstr("MPS is not available in the mode " + std::string(mode)));
+    EXPECT_EQ(told.find("MPS is not"), told.rfind("MPS is not"));
+    EXPECT_THAT(Inventory(), AllOf(HasSubstr("GPU-1"), Not(HasSubstr("healthy")))) << mode;
+  }
+  SetMode(Json());
+  EXPECT_THAT(Look(1), Not(HasSubstr("MPS")));
+}
+
+TEST_F(NodeSharingTest, AnUnknownEnforcementIsToldOnceAndTakenAsNone) {
+  SetMode("milli");
+  SetEnforcement("Strict");
+  const std::string told = Look(3);
+
+  EXPECT_THAT(told, HasSubstr(R"(is \"Strict\": expected mps or none)"));
+  EXPECT_EQ(told.find("Strict"), told.rfind("Strict"));
+  EXPECT_THAT(Inventory(), Not(HasSubstr("healthy")));
 }
 
 TEST_F(NodeSharingTest, InTheModeOfClaimsTheInventorySaysSoAndTheKubeletFindsTheDriver) {

@@ -7,6 +7,7 @@ cluster_name=parts
 work=$GRUS_STATE/work
 bin=$PWD/build/release/bin
 agent=
+agent_arguments=()   # More of them.
 agent_log=$work/agent.log
 mode_label=sharing.ai.centauruscloud.io/mode
 kubelet_record=/var/lib/kubelet/device-plugins/kubelet_internal_checkpoint
@@ -45,7 +46,7 @@ start_agent() {
   # shellcheck disable=SC2016 # For that shell.
   on_node sh -c 'echo $$ >"$0"; exec "$@"' "$work/agent.pid" env LD_LIBRARY_PATH="$bin/fake-nvml" GRUS_FAKE_NVML="$work/nvml" \
     "$bin/grus-node-agent" --node-name=real-0 --share-gpus --metrics-bind-address=127.0.0.1:0 --kubeconfig="$work/kubeconfig" \
-    >>"$agent_log" 2>&1 &
+    "${agent_arguments[@]}" >>"$agent_log" 2>&1 &
   agent=$!
 }
 stop_agent() { # stop_agent [SIGNAL]

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "nodeagent/kubelet/held_devices.h"
+#include "nodeagent/sharing/part_enforcer.h"
 #include "nodeagent/sharing/pending_parts.h"
 #include "tests/nodeagent/gpu_states.h"
 
@@ -35,6 +36,28 @@ class FakePending final : public PendingParts {
   }
   std::function<void(const std::set<kube::ObjectKey>&)> on_await = {};
   std::optional<std::vector<PartAsk>> asks = std::vector<PartAsk>();
+};
+
+class FakeEnforcer final : public PartEnforcer {
+ public:
+  bool MayGive(const std::string& gpu) const override { return !down.contains(gpu); }
+  kube::Status Give(const PartToGive& part, ContainerSetup& setup) override {
+    if (!is_writable) return kube::Error(kube::ErrorCode::kUnavailable, "the disk is full");
+    given.push_back(part);
+    if (is_on) setup.environment["HELD"] = "1";
+    return {};
+  }
+  kube::Status MayStart(PartResource, const std::vector<PartId>& ids) const override {
+    if (!ids.empty() && down.contains(ids.front().gpu)) {
+      return kube::Error(kube::ErrorCode::kUnavailable, "its daemon is down");
+    }
+    return {};
+  }
+  bool HasGiven(const HeldParts& part) const override { return holders.contains(part.pod.name + "/" + part.container); }
+  std::set<std::string> down = {};     // UUIDs.
+  std::set<std::string> holders = {};  // "pod/container"
+  std::vector<PartToGive> given = {};
+  bool is_on = false, is_writable = true;
 };
 
 inline PartAsk AskFor(const std::string& pod, std::int64_t memory, std::int64_t compute) {

@@ -15,6 +15,7 @@ namespace {
 
 using testing::AskFor;
 using ::testing::ElementsAre;
+using ::testing::Field;
 using testing::GpusOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -42,8 +43,10 @@ class PartPluginsTest : public ::testing::Test {
   void Begin(SharingMode mode = SharingMode::kAlnair) {
     parts_.reset();  // A new agent.
     parts_.emplace(holders_, pending_,
-                   PartPluginsOptions{
-                       .mode = mode, .on_devices_changed = [this] { ++changes_; }, .on_start = [this] { ++starts_; }},
+                   PartPluginsOptions{.mode = mode,
+                                      .on_devices_changed = [this] { ++changes_; },
+                                      .on_start = [this] { ++starts_; },
+                                      .enforcer = &enforcer_},
                    clock_, log_);
     parts_->Look(GpusOf(2, 8));
   }
@@ -66,6 +69,7 @@ class PartPluginsTest : public ::testing::Test {
   const kube::Log log_;
   testing::FakeHolders holders_;
   testing::FakePending pending_;
+  testing::FakeEnforcer enforcer_;
   std::atomic<int> changes_ = 0, starts_ = 0;  // Several threads may tell of them.
   std::string why_;
   std::optional<PartPlugins> parts_;
@@ -122,6 +126,40 @@ TEST_F(PartPluginsTest, OfTheTwoResourcesOnlyMemoryNamesTheGpu) {
   EXPECT_THAT(compute->environment, ElementsAre(Pair("ALNAIR_VGPU_COMPUTE", "50")));
   EXPECT_THAT(memory->device_paths, IsEmpty());
   EXPECT_THAT(memory->mounts, IsEmpty());
+}
+
+TEST_F(PartPluginsTest, AGpuOnWhichNobodyWouldBeHeldToAPartIsNotHealthyUntilThatIsOver) {
+  Begin();
+  enforcer_.down = {"GPU-1"};
+  parts_->Look(GpusOf(2, 8));
+  EXPECT_THAT(parts_->gpus(), ElementsAre(Field(&SharedGpu::is_healthy, true), Field(&SharedGpu::is_healthy, false)));
+  EXPECT_EQ(changes_, 2);
+  Hold("p", {{"alnair/vgpu-memory", Ids("GPU-1", 1)}});
+  EXPECT_EQ(WhyNot(Memory().PreStart(Ids("GPU-1", 1))), "its daemon is down");
+  holders_.is_available = false;
+  EXPECT_EQ(WhyNot(Memory().PreStart(Ids("GPU-1", 1))), "its daemon is down");
+  EXPECT_EQ(starts_, 0);
+
+  enforcer_.down = {};
+  parts_->Look(GpusOf(2, 8));
+  EXPECT_EQ(changes_, 3);
+  EXPECT_TRUE(Memory().PreStart(Ids("GPU-1", 1)));
+}
+
+TEST_F(PartPluginsTest, WhatHoldsAContainerToItsPartComesWithItOrItGetsNone) {
+  Begin(SharingMode::kMilli);
+  enforcer_.is_on = true;
+  const auto setup = Memory().Allocate(Ids("GPU-0", 300));
+  ASSERT_TRUE(setup.ok());
+  EXPECT_EQ(setup->environment.count("HELD"), 1);
+  EXPECT_EQ(setup->environment.at("GRUS_GPU_MEMORY_MIB"), "2461");
+  ASSERT_THAT(enforcer_.given, SizeIs(1));
+  EXPECT_EQ(enforcer_.given[0].resource, PartResource::kMilli);
+  EXPECT_THAT(enforcer_.given[0].ids, SizeIs(300));
+  EXPECT_EQ(enforcer_.given[0].memory_mib, 2461);
+
+  enforcer_.is_writable = false;
+  EXPECT_EQ(WhyNot(Memory().Allocate(Ids("GPU-0", 10, 300))), "10 ai.centauruscloud.io/gpu-milli: the disk is full");
 }
 
 TEST_F(PartPluginsTest, ThousandthsBringMemoryInProportion) {

@@ -121,7 +121,8 @@ class PartWriterTest : public ::testing::Test {
   NodePods pods_{client_, "node-1", system_, quiet_};
   testing::FakeHolders holders_;
   testing::FakePending pending_;
-  PartPlugins plugins_{holders_, pending_, {.mode = SharingMode::kAlnair}, clock_, log_};
+  testing::FakeEnforcer enforcer_;
+  PartPlugins plugins_{holders_, pending_, {.mode = SharingMode::kAlnair, .enforcer = &enforcer_}, clock_, log_};
   PartWatch watch_{[] { return nullptr; }, clock_};
   PartWriter writer_{client_, pods_, holders_, plugins_, clock_, log_, {}, &watch_};
 };
@@ -183,6 +184,35 @@ TEST_F(PartWriterTest, WhatUsersWriteIsOverwritten) {
   Play(seconds(5));
   EXPECT_EQ(Annotation("p", api::kEnforcementAnnotation), "None");
   EXPECT_EQ(Annotation("p", "mine"), "1") << "other keys are theirs";
+}
+
+TEST_F(PartWriterTest, APodSaysMpsIfEachOfItsContainersWasGivenItsPartSo) {
+  AddPod("p");
+  AddPod("half");
+  Hold("p");
+  Hold("half", 2);
+  holders_.held.push_back({"a", "half", "d", {{"alnair/vgpu-memory", {"GPU-0_4"}}}});
+  enforcer_.holders = {"p/c", "half/c"};
+  Play(seconds(5));
+  EXPECT_EQ(Annotation("p", api::kEnforcementAnnotation), "MPS");
+  EXPECT_EQ(Annotation("half", api::kEnforcementAnnotation), "None");
+}
+
+TEST_F(PartWriterTest, APodThatHasSaidNoneDoesNotSayMpsLaterWhateverTheRecordSays) {
+  AddPod("p");
+  Hold("p");
+  Play(seconds(5));
+  ASSERT_EQ(Annotation("p", api::kEnforcementAnnotation), "None");
+  enforcer_.holders = {"p/c"};  // By an agent that ran before one that knew nothing of it.
+  Play(seconds(30));
+  EXPECT_EQ(Annotation("p", api::kEnforcementAnnotation), "None");
+}
+
+TEST_F(PartWriterTest, MpsThatAUserWroteIsNotBelieved) {
+  AddPod("p", true, R"({"sharing.ai.centauruscloud.io/enforcement":"MPS"})");
+  Hold("p");
+  Play(seconds(5));
+  EXPECT_EQ(Annotation("p", api::kEnforcementAnnotation), "None");
 }
 
 TEST_F(PartWriterTest, APodThatAsksForNothingDoesNotSayThatItHasSomething) {
