@@ -56,7 +56,7 @@ reasons_of_code() { # By the headings of the page.
       names_of 'EnumNames(GpuQueueReason)' crds/types/gpu_queue.cc
       reasons_in controllers/allocator/*.{h,cc}
       ;;
-    Node) reasons_in nodeagent/*.{h,cc} ;;
+    Node) reasons_in nodeagent/{,agent/}*.{h,cc} ;;
     NodePool) names_of 'EnumNames(NodePoolReason)' crds/types/node_pool.cc ;;
   esac | sort -u | grep .
 }
