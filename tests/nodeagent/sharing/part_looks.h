@@ -8,6 +8,7 @@
 #include <string>
 
 #include "nodeagent/gpu_probe.h"
+#include "nodeagent/kubelet/held_devices.h"
 #include "nodeagent/node_pods.h"
 #include "nodeagent/sharing/device_ids.h"
 
