@@ -212,6 +212,22 @@ TEST_F(MpsSharingTest, TheNextAgentKeepsDaemonsAndKnowsWhoHasWhat) {
   EXPECT_EQ(mps_.Mark("GPU-0"), before);
 }
 
+TEST_F(MpsSharingTest, MemoryUnderMpsWithComputeThatWasGivenWithoutItIsNotMps) {
+  BeginUp();
+  ContainerSetup setup;
+  HeldParts part{.ids = {{PartResource::kMemory, Ids("GPU-0", 0, 2)}, {PartResource::kCompute, Ids("GPU-0", 0, 50)}}};
+  kit::Must(sharing_->Give({PartResource::kMemory, Ids("GPU-0", 0, 2), 2048}, setup));
+  sharing_->Want(false);  // In between.
+  kit::Must(sharing_->Give({PartResource::kCompute, Ids("GPU-0", 0, 50), 0}, setup));
+  EXPECT_FALSE(sharing_->HasGiven(part));
+
+  sharing_->Want(true);
+  kit::Must(sharing_->Give({PartResource::kCompute, Ids("GPU-0", 0, 50), 0}, setup));
+  EXPECT_TRUE(sharing_->HasGiven(part));
+  part.claimed = {{.gpu = "GPU-1"}};  // By a claim it is held to nothing.
+  EXPECT_FALSE(sharing_->HasGiven(part));
+}
+
 TEST_F(MpsSharingTest, BeforeTheLabelIsReadNoDaemonStartsOrEnds) {
   BeginUp();
   Begin();

@@ -112,4 +112,19 @@ check "the pods before say what they have" equals "MPS MPS" eval 'echo "$(enforc
 check "they end" remove third small
 check "then their daemon ends, too" within 40 gone "$used"
 check "and the pod without it runs on" prints '^plain .' containers_of
+check "it ends" remove plain
+
+# --- memory and compute by themselves
+stop_agent
+set_mode alnair
+kube label node real-0 sharing.ai.centauruscloud.io/enforcement=mps >/dev/null
+start_agent
+check "the node offers GiB and percent under MPS" within 30 offers 118 200
+milli both 0 | jq -c ".spec.containers[0].resources.limits = {$(alnair 2 50)}" | kube create -f - >/dev/null
+check "a pod with both runs" runs both
+check "with the limits of both" within 10 equals "mps /run/grus/mps 50 0=2048M"$'\n'"sees the daemon" kube logs both
+check "and says so" within 15 equals MPS enforcement both
+kubelet_log=$GRUS_STATE/$cluster_name/logs/kubelet.log
+not_merged() { test -s "$kubelet_log" && fails grep 'conflicting setting' "$kubelet_log"; }
+check "the kubelet had no two answers to merge" not_merged
 finish
