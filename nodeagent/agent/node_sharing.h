@@ -40,6 +40,7 @@ struct NodeSharingOptions {
   kube::Duration read_again = std::chrono::minutes(1);  // The label.
   std::string plugin_folder = kDevicePluginFolder, pod_resources_socket = kPodResourcesSocket;
   std::string plugin_registry = kPluginRegistryFolder, cdi_folder = kCdiFolder;
+  std::string own_pod = {};  // UID of the agent's pod; empty: it is in none, or not known.
 };
 
 class NodeSharing {

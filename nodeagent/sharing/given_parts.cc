@@ -107,7 +107,7 @@ std::vector<PartlessUse> PartWatch::Partless(const std::vector<std::shared_ptr<c
       const PodName& name = process.owner->name;
       const Holder holder = {name.ns, name.pod, name.container, uuid};
       const bool is_known = process.owner->is_pod() && !name.pod.empty() && !name.container.empty();
-      if (!is_known || last_held_.contains(holder)) continue;
+      if (!is_known || process.owner->pod.pod_uid == own_pod_ || last_held_.contains(holder)) continue;
       if (init_holders.contains({name.ns, name.pod, name.container})) continue;
       PartlessUse& use = uses[holder];
       use.owner = name;

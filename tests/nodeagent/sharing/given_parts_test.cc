@@ -39,7 +39,7 @@ class PartWatchTest : public ::testing::Test {
   std::vector<SharedGpu> gpus_;
   std::vector<HeldDevices> held_;
   std::vector<std::shared_ptr<const NodePod>> pods_;
-  PartWatch watch_{[this] { return std::make_shared<const NodeSample>(look_); }, clock_};
+  PartWatch watch_{[this] { return std::make_shared<const NodeSample>(look_); }, clock_, "uid-agent"};
 };
 
 TEST_F(PartWatchTest, EachContainerHasThePartThatTheKubeletRecordedWhateverItsPodSays) {
@@ -138,6 +138,11 @@ TEST_F(PartWatchTest, AnInitContainerThatAsksForAPartIsNotListedAndStillHasOne) 
   const auto partless = Note().partless;
   ASSERT_EQ(partless.size(), 1U);
   EXPECT_EQ(partless[0].owner.container, "other");
+}
+
+TEST_F(PartWatchTest, WhatTheAgentStartsServesThoseWithParts) {
+  AddProcess(look_, 0, {"grus-system", "agent", "agent"}, 7);
+  EXPECT_THAT(Note().partless, IsEmpty());
 }
 
 TEST_F(PartWatchTest, AnOldLookAccusesNobody) {
