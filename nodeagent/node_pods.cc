@@ -11,14 +11,14 @@ namespace {
 // On the mirror pod of a static pod: the UID that the kubelet uses.
 constexpr std::string_view kMirrorAnnotation = "kubernetes.io/config.mirror";
 
+}  // namespace
+
 std::vector<std::string> UidsOf(const kube::Object& pod) {
   std::vector<std::string> uids = {pod.metadata.uid};
   const std::string_view mirrored = pod.metadata.Annotation(kMirrorAnnotation);
   if (!mirrored.empty()) uids.emplace_back(mirrored);
   return uids;
 }
-
-}  // namespace
 
 std::span<const kube::FieldInfo> PartLimits::Fields() {
   using T = PartLimits;

@@ -76,6 +76,9 @@ struct NodePod : kube::Object {
   static const kube::Kind& ResourceKind();
 };
 
+// By which the cgroups of its processes may name it.
+std::vector<std::string> UidsOf(const kube::Object& pod);
+
 class NodePods final : public PodNames {
  public:
   // All must outlive it.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "controllers/kubectl/part_uses.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <utility>
@@ -35,6 +36,13 @@ std::optional<std::string> TakeQuoted(std::string_view& text) {
 }
 
 // `NAME="VALUE",...}` whose brace before is gone. nullopt: it makes no sense.
+// Of an object, or of a GPU: what may be printed.
+bool IsName(std::string_view text) {
+  constexpr std::size_t kLongest = 253;
+  const auto is_plain = [](char c) { return c > ' ' && c < 0x7f; };
+  return text.size() <= kLongest && std::ranges::all_of(text, is_plain);
+}
+
 std::optional<PartUser> TakeLabels(std::string_view& text) {
   PartUser user;
   while (!Skip(text, "}")) {
@@ -43,7 +51,7 @@ std::optional<PartUser> TakeLabels(std::string_view& text) {
     const std::string_view name = text.substr(0, end);
     text.remove_prefix(end + 2);
     std::optional<std::string> value = TakeQuoted(text);
-    if (!value) return std::nullopt;
+    if (!value || !IsName(*value)) return std::nullopt;
     if (name == "namespace") user.pod.ns = *std::move(value);
     else if (name == "pod") user.pod.name = *std::move(value);
     else if (name == "container") user.container = *std::move(value);

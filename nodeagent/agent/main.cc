@@ -6,6 +6,8 @@
 
 #include <chrono>
 #include <cstdio>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -21,6 +23,7 @@
 #include "clientlib/runtime/shutdown.h"
 #include "nodeagent/agent/node_sharing.h"
 #include "nodeagent/agent/options.h"
+#include "nodeagent/cgroup_path.h"
 #include "nodeagent/gpu_metrics.h"
 #include "nodeagent/gpu_probe.h"
 #include "nodeagent/node_pods.h"
@@ -45,6 +48,13 @@ kube::HttpReply Health(const GpuProbe& probe, const kube::Clock& clock, kube::Ti
   return {.status = 500, .body = "the GPU driver has not answered for a minute\n"};
 }
 
+// Empty: it runs in none, or in a cgroup namespace of its own, in which its children are in none either.
+std::string OwnPod() {
+  std::ifstream file("/proc/self/cgroup");
+  const std::string cgroups{std::istreambuf_iterator<char>(file), {}};
+  return PodOfCgroups(cgroups).value_or(PodOfProcess{}).pod_uid;
+}
+
 // Blocks until `stop`.
 Status Run(const AgentOptions& options, const kube::Log& log, const std::stop_token& stop) {
   const kube::SystemClock clock;
@@ -67,6 +77,7 @@ Status Run(const AgentOptions& options, const kube::Log& log, const std::stop_to
       events.Record(kube::EventType::kWarning, kube::KindOf<NodePod>(), pod.metadata, "MpsClientFault", "WatchMps",
                     note);
     };
+    shared.own_pod = OwnPod();
     sharing.emplace(
         client, [&] { return probe.newest(); }, pods, std::move(shared), clock, log);
   }

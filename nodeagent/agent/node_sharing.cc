@@ -32,7 +32,7 @@ struct NodeSharing::Way {
                  .enforcer = &sharing.mps_},
                 sharing.clock_, sharing.log_),
         host(plugins.plugins(), sharing.options_.plugin_folder, sharing.clock_, sharing.log_),
-        watch(sharing.newest_, sharing.clock_),
+        watch(sharing.newest_, sharing.clock_, sharing.options_.own_pod),
         writer(
             sharing.client_, sharing.pods_, sharing.holders_, plugins, sharing.clock_, sharing.log_,
             [&sharing](const std::string& id) { return sharing.prepared_.PartsOf(id); }, &watch) {

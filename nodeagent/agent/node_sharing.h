@@ -45,6 +45,7 @@ struct NodeSharingOptions {
   MpsOptions mps = {};
   // Told of a pod and why a program of it may have ended. Null: nobody is told.
   std::function<void(const NodePod& pod, const std::string& note)> on_mps_fault = {};
+  std::string own_pod = {};  // UID of the agent's pod; empty: it is in none, or not known.
 };
 
 class NodeSharing {

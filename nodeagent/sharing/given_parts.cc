@@ -20,11 +20,12 @@ const SharedGpu* GpuOf(std::span<const SharedGpu> gpus, const std::string& uuid)
   return found == gpus.end() ? nullptr : &*found;
 }
 
-void AddParts(const HeldParts& held, const std::string& enforcement, std::span<const SharedGpu> gpus,
-              std::vector<GivenPart>& parts) {
+void AddParts(const HeldParts& held, const NodePod& pod, const std::string& enforcement,
+              std::span<const SharedGpu> gpus, std::vector<GivenPart>& parts) {
   const auto add = [&](const std::string& uuid, std::int64_t milli, std::int64_t memory_mib) {
     const SharedGpu* const gpu = GpuOf(gpus, uuid);
     parts.push_back({.pod = held.pod,
+                     .pod_uids = UidsOf(pod),
                      .container = held.container,
                      .gpu = uuid,
                      .index = gpu == nullptr ? std::nullopt : std::optional(gpu->index),
@@ -72,7 +73,7 @@ void PartWatch::Note(const std::vector<HeldDevices>& held,
     const auto found = parts.find(pod->metadata.Key());
     if (found == parts.end() || pod->has_ended()) continue;
     const std::string enforcement = EnforcementOf(found->second);
-    for (const HeldParts& one : found->second) AddParts(one, enforcement, gpus, noted->parts);
+    for (const HeldParts& one : found->second) AddParts(one, *pod, enforcement, gpus, noted->parts);
   }
   NoteHolders(held, noted->parts, gpus);
   noted->partless = Partless(pods, gpus);
@@ -83,13 +84,11 @@ void PartWatch::Note(const std::vector<HeldDevices>& held,
 void PartWatch::NoteHolders(const std::vector<HeldDevices>& held, const std::vector<GivenPart>& parts,
                             std::span<const SharedGpu> gpus) {
   for (const GivenPart& part : parts) last_held_[{part.pod.ns, part.pod.name, part.container, part.gpu}] = begun_;
+  std::vector<std::string> uuids;
+  for (const SharedGpu& gpu : gpus) uuids.push_back(gpu.uuid);
   for (const HeldDevices& one : held) {
-    for (const SharedGpu& gpu : gpus) {
-      const auto is_of = [&](const auto& ids) {  // Sorted. No UUID begins with another one.
-        const auto first = std::ranges::lower_bound(ids.second, gpu.uuid);
-        return first != ids.second.end() && first->starts_with(gpu.uuid);
-      };
-      if (std::ranges::any_of(one.ids, is_of)) last_held_[{one.ns, one.pod, one.container, gpu.uuid}] = begun_;
+    for (const auto& [uuid, how] : HeldOtherwise({one}, kPartResources, uuids)) {
+      last_held_[{one.ns, one.pod, one.container, uuid}] = begun_;
     }
   }
   std::erase_if(last_held_, [&](const auto& one) { return begun_ - one.second > kMayComeBack; });
@@ -107,7 +106,7 @@ std::vector<PartlessUse> PartWatch::Partless(const std::vector<std::shared_ptr<c
       const PodName& name = process.owner->name;
       const Holder holder = {name.ns, name.pod, name.container, uuid};
       const bool is_known = process.owner->is_pod() && !name.pod.empty() && !name.container.empty();
-      if (!is_known || last_held_.contains(holder)) continue;
+      if (!is_known || process.owner->pod.pod_uid == own_pod_ || last_held_.contains(holder)) continue;
       if (init_holders.contains({name.ns, name.pod, name.container})) continue;
       PartlessUse& use = uses[holder];
       use.owner = name;

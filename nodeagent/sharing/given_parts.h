@@ -27,8 +27,9 @@ namespace grus {
 
 struct GivenPart {
   kube::ObjectKey pod = {};
-  std::string container = {}, gpu = {};  // UUID
-  std::optional<int> index = {};         // Of the GPU; none: it is not shared now.
+  std::vector<std::string> pod_uids = {};  // See UidsOf(). Processes of an earlier pod of its name are not its own.
+  std::string container = {}, gpu = {};    // UUID
+  std::optional<int> index = {};           // Of the GPU; none: it is not shared now.
   std::int64_t milli = 0, memory_mib = 0;
   std::string enforcement = {};
   friend bool operator==(const GivenPart&, const GivenPart&) = default;
@@ -54,8 +55,10 @@ class PartWatch {
  public:
   using NewestLook = std::function<std::shared_ptr<const NodeSample>()>;  // Null: none so far.
 
-  // All must outlive it.
-  PartWatch(NewestLook newest_look, const kube::Clock& clock) : newest_look_(std::move(newest_look)), clock_(clock) {}
+  // All must outlive it. `own_pod`: UID of the agent's, of which it is not told: what it starts serves those with
+  // parts.
+  PartWatch(NewestLook newest_look, const kube::Clock& clock, std::string own_pod = {})
+      : newest_look_(std::move(newest_look)), clock_(clock), own_pod_(std::move(own_pod)) {}
 
   void Begin();  // PodResources is asked next.
   // What it said, whole, and as parts by pod, of the pods of this node.
@@ -72,6 +75,7 @@ class PartWatch {
 
   const NewestLook newest_look_;
   const kube::Clock& clock_;
+  const std::string own_pod_;
   kube::TimePoint begun_ = {};
   std::shared_ptr<const NodeSample> look_;       // Before PodResources was asked.
   std::map<Holder, kube::TimePoint> last_held_;  // Also by whole devices.

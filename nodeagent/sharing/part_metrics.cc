@@ -29,7 +29,7 @@ Value SumOf(const GpuState& state, const GivenPart& part, std::optional<Number> 
   double sum = 0;
   for (const ProcessSample& process : state.processes) {
     const PodName& name = process.owner->name;
-    if (name.ns != part.pod.ns || name.pod != part.pod.name) continue;
+    if (std::ranges::count(part.pod_uids, process.owner->pod.pod_uid) == 0) continue;
     if (!name.container.empty() && name.container != part.container) continue;
     if (name.container.empty() || !(process.usage.*number)) return std::nullopt;
     sum += static_cast<double>(*(process.usage.*number));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parts of GPUs that containers have, and what they use of them, for Prometheus. A number that is not known is not
-// shown: what a container uses while it is not known whose one of the processes is, or the GPU is lost. A part goes
-// with its pod.
+// shown: what a container uses while it is not known in which container of its pod a process is, or the GPU is lost. A
+// part goes with its pod.
 #pragma once
 
 #include <functional>

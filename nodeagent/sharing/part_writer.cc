@@ -20,6 +20,7 @@ constexpr kube::Duration kPeriod = seconds(5), kBetweenLooks = seconds(1), kMayC
 constexpr int kWritesOfALook = 10;
 // The jitter keeps the agents of a large cluster apart when its API server comes back.
 constexpr kube::BackoffPolicy kRetry{seconds(5), minutes(5), 2.0, 0.25};
+constexpr kube::BackoffPolicy kLookRetry{seconds(5), seconds(10), 2.0, 0.25};  // The kubelet is near.
 
 }  // namespace
 
@@ -33,7 +34,8 @@ PartWriter::PartWriter(kube::Client& client, const NodePods& pods, DeviceHolders
       log_(log),
       claimed_(std::move(claimed)),
       watch_(watch),
-      retry_(kRetry, clock.RandomSeed()) {}
+      retry_(kRetry, clock.RandomSeed()),
+      look_retry_(kLookRetry, clock.RandomSeed()) {}
 
 void PartWriter::Wake() {
   const std::scoped_lock lock(mutex_);
@@ -58,7 +60,8 @@ void PartWriter::LookOnce(const std::stop_token& stop) {
   if (clock_.Now() < next_look_ || !pods_.HasList() || gpus.empty()) return;
   if (watch_ != nullptr) watch_->Begin();
   const kube::Result<std::vector<HeldDevices>> held = holders_.List();
-  if (!held) return Failed("list who holds devices", held.error(), next_look_);
+  if (!held) return Failed("list who holds devices", held.error(), look_retry_, next_look_);
+  look_retry_.Reset();
   std::map<kube::ObjectKey, std::vector<HeldParts>> by_pod;
   for (HeldParts& part : PartsOf(*held, kPartResources, claimed_)) by_pod[part.pod].push_back(std::move(part));
 
@@ -145,7 +148,7 @@ bool PartWriter::Write(const NodePod& pod, kube::Json annotations, const std::st
                          code == ErrorCode::kTooManyRequests || code == ErrorCode::kUnauthorized ||
                          code == ErrorCode::kCancelled;
   if (is_of_all) {
-    Failed("patch pods", written.error(), next_write_);
+    Failed("patch pods", written.error(), retry_, next_write_);
     return false;
   }
   Known& known = known_[pod.metadata.uid];
@@ -163,10 +166,10 @@ bool PartWriter::Write(const NodePod& pod, kube::Json annotations, const std::st
   return true;
 }
 
-void PartWriter::Failed(const char* what, const kube::Error& error, kube::TimePoint& again) {
+void PartWriter::Failed(const char* what, const kube::Error& error, kube::Backoff& retry, kube::TimePoint& again) {
   if (error.code() == kube::ErrorCode::kCancelled) return;
   const kube::TimePoint now = clock_.Now();
-  again = now + std::max(retry_.Next(), error.retry_after().value_or(kube::Duration::zero()));
+  again = now + std::max(retry.Next(), error.retry_after().value_or(kube::Duration::zero()));
   if (!news_.IsNews(error, now)) return;
   log_.Warn("pods cannot be told which part of a GPU they have, trying again",
             {{"step", what}, {"error", error.message()}});

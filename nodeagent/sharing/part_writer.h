@@ -42,7 +42,7 @@ class PartWriter {
   // False: nothing more is to be written now.
   bool Write(const NodePod& pod, kube::Json annotations, const std::stop_token& stop);
   // Not before `again` is it tried again.
-  void Failed(const char* what, const kube::Error& error, kube::TimePoint& again);
+  void Failed(const char* what, const kube::Error& error, kube::Backoff& retry, kube::TimePoint& again);
   // What the pod itself says of its parts. Warns once if a container chooses its GPUs itself.
   void AddWhatPodSays(const NodePod& pod, std::vector<HeldParts>& parts);
   void TellLack(const kube::Error& error);
@@ -56,7 +56,7 @@ class PartWriter {
   const ClaimedParts claimed_;
   PartWatch* const watch_;
 
-  kube::Backoff retry_;
+  kube::Backoff retry_, look_retry_;
   kube::TimePoint next_look_ = kube::TimePoint::min(), next_write_ = next_look_;  // Not before.
   kube::FailureNews news_;
   bool is_lack_told_ = false;

@@ -31,8 +31,8 @@ TEST(ParsePartUses, TakesWhoHasNoPartAlsoIfItsMemoryIsNotKnown) {
 
 TEST(ParsePartUses, UnescapesLabels) {
   const PartUses uses =
-      ParsePartUses(R"(grus_gpu_part_sm_ratio{uuid="G",namespace="a\"},\\",pod="b\nc",container=""} 0)");
-  EXPECT_THAT(uses, ElementsAre(Pair(PartUser{{"a\"},\\", "b\nc"}, "", "G"}, PartUse{std::nullopt, 0, false})));
+      ParsePartUses(R"(grus_gpu_part_sm_ratio{uuid="G",namespace="a\"},\\",pod="bc",container=""} 0)");
+  EXPECT_THAT(uses, ElementsAre(Pair(PartUser{{"a\"},\\", "bc"}, "", "G"}, PartUse{std::nullopt, 0, false})));
 }
 
 TEST(ParsePartUses, LeavesOutLinesThatMakeNoSense) {
@@ -42,7 +42,8 @@ TEST(ParsePartUses, LeavesOutLinesThatMakeNoSense) {
         name + kLabels + "+Inf", name + kLabels + "-1", name + kLabels + "1x", name + kLabels + "x1", name + " 1",
         name + "{} 1", name + R"({uuid="G",namespace="a"} 1)", name + R"({uuid="G",namespace="a",pod="b} 1)",
         name + R"({uuid="G",namespace="a",pod="b")", name + R"({uuid="G",namespace="a",pod="b\)", name + "{",
-        std::string("<html>")}) {
+        name + R"({uuid="G",namespace="a",pod="b\nc"} 1)", name + "{uuid=\"G\",namespace=\"a\",pod=\"\x1b[2J\"} 1",
+        name + R"({uuid="G",namespace="a",pod=")" + std::string(300, 'x') + "\"} 1", std::string("<html>")}) {
     EXPECT_THAT(ParsePartUses(line), IsEmpty()) << line;
   }
 }

@@ -39,7 +39,7 @@ class PartWatchTest : public ::testing::Test {
   std::vector<SharedGpu> gpus_;
   std::vector<HeldDevices> held_;
   std::vector<std::shared_ptr<const NodePod>> pods_;
-  PartWatch watch_{[this] { return std::make_shared<const NodeSample>(look_); }, clock_};
+  PartWatch watch_{[this] { return std::make_shared<const NodeSample>(look_); }, clock_, "uid-agent"};
 };
 
 TEST_F(PartWatchTest, EachContainerHasThePartThatTheKubeletRecordedWhateverItsPodSays) {
@@ -47,6 +47,7 @@ TEST_F(PartWatchTest, EachContainerHasThePartThatTheKubeletRecordedWhateverItsPo
                           {"sharing.ai.centauruscloud.io/enforcement", "Strict"}})};
   held_ = {PartsHeld("p", "c", "GPU-1", 250)};
   EXPECT_THAT(Note().parts, ElementsAre(GivenPart{.pod = {"a", "p"},
+                                                  .pod_uids = {"uid-p"},
                                                   .container = "c",
                                                   .gpu = "GPU-1",
                                                   .index = 1,
@@ -114,6 +115,12 @@ TEST_F(PartWatchTest, WhoHoldsTheWholeGpuByAnotherPluginHasIt) {
   EXPECT_EQ(partless[0].gpu, "GPU-1");
 }
 
+TEST_F(PartWatchTest, WhoHasAPartByAPluginWhoseIdsSayNothingOfTheGpuMayUseAny) {
+  held_ = {{"a", "old", "c", {{"aliyun.com/gpu-mem", {"GPU-0-_-7"}}}}};
+  AddProcess(look_, 1, {"a", "old", "c"}, 7);
+  EXPECT_THAT(Note().partless, IsEmpty());
+}
+
 TEST_F(PartWatchTest, ProcessesOfAPartThatHasJustEndedAreToldOnlyIfTheyStay) {
   pods_ = {NamedPod("p")};
   held_ = {PartsHeld("p", "c", "GPU-0", 100)};
@@ -138,6 +145,11 @@ TEST_F(PartWatchTest, AnInitContainerThatAsksForAPartIsNotListedAndStillHasOne) 
   const auto partless = Note().partless;
   ASSERT_EQ(partless.size(), 1U);
   EXPECT_EQ(partless[0].owner.container, "other");
+}
+
+TEST_F(PartWatchTest, WhatTheAgentStartsServesThoseWithParts) {
+  AddProcess(look_, 0, {"grus-system", "agent", "agent"}, 7);
+  EXPECT_THAT(Note().partless, IsEmpty());
 }
 
 TEST_F(PartWatchTest, AnOldLookAccusesNobody) {

@@ -23,6 +23,7 @@ class PartMetricsTest : public ::testing::Test {
     look_.at = clock_.Now();
     given_.at = clock_.Now();
     given_.parts = {GivenPart{.pod = {"team-a", "bert-0"},
+                              .pod_uids = {"uid-bert-0"},
                               .container = "main",
                               .gpu = "GPU-1",
                               .index = 1,
@@ -54,7 +55,9 @@ TEST_F(PartMetricsTest, ShowsWhatAContainerHasAndWhatAllItsProcessesUseOfIt) {
   AddProcess(look_, 1, owner_, 500, 5);
   AddProcess(look_, 0, owner_, 70, 7);
   AddProcess(look_, 1, {"team-a", "bert-0", "aside"}, 70, 7);
-  AddProcess(look_, 1, {"team-b", "bert-0", "main"}, 70, 7);
+  // Of a pod of its name that was there before.
+  auto left = std::make_shared<const Owner>(Owner{{.pod_uid = "uid-before", .container_id = "1"}, owner_});
+  look_.gpus[1].processes.push_back({{.pid = 9, .memory_bytes = 70, .sm_percent = 7}, left});
 
   EXPECT_THAT(registry_.Text(), HasSubstr(Line("grus_gpu_part_milli", "250")));
   EXPECT_THAT(registry_.Text(), HasSubstr(Line("grus_gpu_part_memory_limit_bytes", "1073741824")));
