@@ -35,6 +35,7 @@ MpsDaemon::MpsDaemon(std::string program, std::string folder, std::string gpu, c
       retry_(kRestart, clock.RandomSeed()) {
   process_ = ReadMark();
   if (process_ && !IsRunning(*process_)) process_.reset();
+  is_adopted_ = process_.has_value();
   if (process_) log_.Info("the MPS daemon of a GPU runs already", {{"gpu", gpu_}, {"pid", process_->pid}});
 }
 
@@ -87,6 +88,7 @@ void MpsDaemon::Start() {
   kube::Result<ProcessMark> started = StartProcess({program_, "-f"}, Environment(), LogsIn(folder_) + "/output.log");
   if (!started) return StartLater(started.error());
   process_ = *started;
+  is_adopted_ = false;
   since_ = clock_.Now();
   if (const kube::Status written = WriteMark(); !written) {
     // The next agent would not find it.
@@ -107,7 +109,8 @@ void MpsDaemon::TryUp(std::int64_t memory_mib) {
       return;
     }
   }
-  if (clock_.Now() - since_ < kLongestStart) return;
+  // One that an earlier agent started may serve programs, whatever keeps this one from asking it.
+  if (is_adopted_ || clock_.Now() - since_ < kLongestStart) return;
   SignalGroup(*process_, SIGKILL);
   since_ = clock_.Now();
 }

@@ -54,6 +54,7 @@ class MpsDaemon {
   const kube::Log& log_;
 
   std::optional<ProcessMark> process_;
+  bool is_adopted_ = false;  // An earlier agent started it.
   bool is_up_ = false;
   kube::TimePoint since_;                              // Of the start, or of the step of its end.
   kube::TimePoint start_at_ = kube::TimePoint::min();  // Not before.

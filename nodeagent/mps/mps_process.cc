@@ -12,15 +12,37 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <mutex>
 #include <optional>
 #include <sstream>
 #include <string_view>
+#include <vector>
 
 namespace grus {
 namespace {
 
 using kube::Error;
 using kube::ErrorCode;
+
+constexpr std::size_t kMostLingering = 16;
+
+// Processes that were told to end, and whose end nobody waits for. Thread-safe.
+class Lingering {
+ public:
+  void Add(pid_t pid) {
+    const std::scoped_lock lock(mutex_);
+    pids_.push_back(pid);
+  }
+  std::size_t Count() {  // That have not ended.
+    const std::scoped_lock lock(mutex_);
+    std::erase_if(pids_, [](pid_t pid) { return waitpid(pid, nullptr, WNOHANG) != 0; });
+    return pids_.size();
+  }
+
+ private:
+  std::mutex mutex_;  // Guards pids_.
+  std::vector<pid_t> pids_;
+};
 
 Error Failed(const std::string& what, int error) {
   const bool is_absent = error == ENOENT || error == ENOTDIR;
@@ -129,6 +151,11 @@ void SignalGroup(const ProcessMark& process, int signal) {
 
 kube::Status RunWithInput(const std::vector<std::string>& words, const Variables& variables, const std::string& input,
                           std::chrono::milliseconds limit) {
+  static Lingering lingering;
+  if (const std::size_t count = lingering.Count(); count >= kMostLingering) {
+    return Error(ErrorCode::kUnavailable, words.front() + ": " + std::to_string(count) +
+                                              " that were told to end have not; see whether the driver hangs");
+  }
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return Failed("no pipe", errno);
   pid_t pid = 0;
@@ -150,12 +177,14 @@ kube::Status RunWithInput(const std::vector<std::string>& words, const Variables
     has_ended = poll(&event, 1, static_cast<int>(left.count())) > 0;
   }
   if (exited >= 0) close(exited);
-  if (!has_ended) kill(-pid, SIGKILL);
   int status = 0;
-  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
   if (!has_ended) {
+    kill(-pid, SIGKILL);
+    // One that waits for a driver that hangs does not end even so.
+    if (waitpid(pid, &status, WNOHANG) != pid) lingering.Add(pid);
     return Error(ErrorCode::kTimeout, words.front() + " did not end within " + std::to_string(limit.count()) + " ms");
   }
+  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
   return Error(ErrorCode::kUnavailable,
                words.front() + " failed" +

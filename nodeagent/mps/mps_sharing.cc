@@ -131,7 +131,8 @@ void MpsSharing::FollowLogs() {
   for (auto& [gpu, one] : daemons_) {
     const std::vector<std::string> faults = one->log.NewFaults();
     if (faults.empty()) continue;
-    if (one->told_at == kube::TimePoint::min() || clock_.Now() - one->told_at >= kSameFault) TellFault(gpu, faults[0]);
+    if (one->told_at != kube::TimePoint::min() && clock_.Now() - one->told_at < kSameFault) continue;
+    TellFault(gpu, faults[0]);
     one->told_at = clock_.Now();
   }
 }
@@ -141,7 +142,8 @@ std::optional<std::map<std::string, std::set<kube::ObjectKey>>> MpsSharing::Hold
   if (!held) return std::nullopt;
   std::map<std::string, std::set<kube::ObjectKey>> holders;
   for (const HeldParts& part : PartsOf(*held, kPartResources)) {
-    if (HasGiven(part)) holders[part.first_gpu()].insert(part.pod);
+    const auto is_given = [&](const auto& one) { return record_.HasAll(one.first, one.second); };
+    if (std::ranges::any_of(part.ids, is_given)) holders[part.first_gpu()].insert(part.pod);
   }
   return holders;
 }

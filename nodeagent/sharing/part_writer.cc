@@ -96,8 +96,11 @@ void PartWriter::AddWhatPodSays(const NodePod& pod, std::vector<HeldParts>& part
     part.is_enforced = !was_not_enforced && plugins_.IsEnforced(part);
     if (said_mib != api::kSenselessMemory) part.memory_mib = said_mib;
     for (const NodeContainerSpec& spec : pod.spec.containers) {
+      if (spec.name != part.container) continue;
       const auto sets_it = [](const NodeVariable& one) { return one.name == "NVIDIA_VISIBLE_DEVICES"; };
-      part.overrides_gpu |= spec.name == part.container && std::ranges::any_of(spec.env, sets_it);
+      const auto sets_mps = [](const NodeVariable& one) { return one.name.view().starts_with("CUDA_MPS_"); };
+      part.overrides_gpu |= std::ranges::any_of(spec.env, sets_it);
+      if (std::ranges::any_of(spec.env, sets_mps)) part.is_enforced = false;  // Its own values win.
     }
     if (!part.overrides_gpu || std::exchange(known_[pod.metadata.uid].is_override_told, true)) continue;
     log_.Warn("a container sets NVIDIA_VISIBLE_DEVICES itself, and may see other GPUs than the one that it was given",

@@ -158,6 +158,8 @@ for sign in '--mps-' 'OnDelete' 'SETUID' 'value: "compute,utility"' 'mps-shm'; d
   check "and else not" fails eval "sharing | grep -e '$sign'"
   check "nor if no parts are given" fails eval "agent --set nodeAgent.sharing.mps.enabled=true | grep -e '$sign'"
 done
+probes() { grep -c livenessProbe; }
+check "no probe ends it, since its daemons would end, too" equals "1 0" eval 'echo $(sharing | probes) $(mps | probes)'
 check "it drops all other capabilities" prints '^ *- ALL$' mps
 check "it may tell pods of all namespaces only then" equals "2 1" eval \
   'echo $(mps | grep -c "resources: \[events\]") $(sharing | grep -c "resources: \[events\]")'

@@ -67,6 +67,23 @@ TEST_F(MpsDaemonTest, GoesOnWithoutTheAgentAndTheNextOneKeepsIt) {
   EXPECT_EQ(mps_.Mark("GPU-0"), before);
 }
 
+TEST_F(MpsDaemonTest, OneOfAnEarlierAgentIsNotEndedBecauseItCannotBeAsked) {
+  Begin();
+  ASSERT_TRUE(ComesUp());
+  const ProcessMark before = mps_.Mark("GPU-0");
+  daemon_.emplace("/nowhere/nvidia-cuda-mps-control", mps_.folder("GPU-0"), "GPU-0", clock_, log_);
+  for (int i = 0; i < 3; ++i) {
+    clock_.Advance(seconds(31));
+    Keep();
+  }
+  EXPECT_FALSE(daemon_->is_up());
+  EXPECT_TRUE(IsRunning(before)) << "programs may go on with it";
+
+  Begin();  // With the program.
+  EXPECT_TRUE(ComesUp());
+  EXPECT_EQ(mps_.Mark("GPU-0"), before);
+}
+
 TEST_F(MpsDaemonTest, AnotherProcessWithItsPidIsNotTakenForIt) {
   Begin();
   ASSERT_TRUE(ComesUp());

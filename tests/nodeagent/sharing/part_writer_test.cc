@@ -152,7 +152,7 @@ TEST_F(PartWriterTest, MemoryIsWhatThePodSaysIfItHoldsThousandths) {
   EXPECT_EQ(Annotation("p", "sharing.ai.centauruscloud.io/memory-mib"), "5000") << "it stays";
 }
 
-TEST_F(PartWriterTest, AContainerThatSetsItsVisibleDevicesItselfIsToldOnceAndMarked) {
+TEST_F(PartWriterTest, AContainerThatSetsItsVisibleDevicesOrItsLimitsItselfIsMarked) {
   const auto add = [&](const std::string& name, const std::string& variable) {
     Json pod = kit::FromText(
         R"({"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"a"},"spec":{"nodeName":"node-1","containers":[
@@ -167,12 +167,17 @@ TEST_F(PartWriterTest, AContainerThatSetsItsVisibleDevicesItselfIsToldOnceAndMar
   Hold("own");
   add("other", "NVIDIA_DRIVER_CAPABILITIES");
   Hold("other", 2);
+  add("freed", "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT");
+  Hold("freed", 4);
+  enforcer_.holders = {"own/c", "other/c", "freed/c"};
   const std::string logged = Play(minutes(5));
   EXPECT_EQ(Annotation("own", api::kHeldGpusAnnotation),
             R"({"c":{"gpu":"GPU-0","milli":0,"memoryMiB":2048,"overridden":true}})");
   EXPECT_EQ(Annotation("other", api::kHeldGpusAnnotation), R"({"c":{"gpu":"GPU-0","milli":0,"memoryMiB":2048}})");
   EXPECT_EQ(CountIn(logged, "a container sets NVIDIA_VISIBLE_DEVICES itself"), 1) << logged;
   EXPECT_EQ(CountIn(logged, "pod=a/own"), 1) << logged;
+  EXPECT_EQ(Annotation("other", api::kEnforcementAnnotation), "MPS");
+  EXPECT_EQ(Annotation("freed", api::kEnforcementAnnotation), "None") << "its own limit wins";
 }
 
 TEST_F(PartWriterTest, WhatUsersWriteIsOverwritten) {
