@@ -64,9 +64,11 @@ bool MpsSharing::HasProgram() {
   const bool is_there = !options_.program.empty() && access(options_.program.c_str(), X_OK) == 0;
   if (!is_there && !is_absence_told_) {
     log_.Warn(
-        "no parts of GPUs are offered: the node's label asks for MPS, and its program is not there; bring it into the "
-        "agent's container, as the chart does with nodeAgent.sharing.mps.enabled, or take the label away",
-        {{"program", options_.program.empty() ? "(--mps-control is not set)" : options_.program}});
+        "no parts of GPUs are offered: the node's label asks for MPS, and its program is not there",
+        {{"program", options_.program.empty() ? "(--mps-control is not set)" : options_.program},
+         {"remedy",
+          "bring it into the agent's container, as the chart does with nodeAgent.sharing.mps.enabled, or take the "
+          "label away"}});
   }
   is_absence_told_ = !is_there;
   return is_there;
