@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -43,7 +44,10 @@ class FakeEnforcer final : public PartEnforcer {
   bool MayGive(const std::string& gpu) const override { return !down.contains(gpu); }
   kube::Status Give(const PartToGive& part, ContainerSetup& setup) override {
     if (!is_writable) return kube::Error(kube::ErrorCode::kUnavailable, "the disk is full");
-    given.push_back(part);
+    {
+      const std::scoped_lock lock(mutex_);
+      given.push_back(part);
+    }
     if (is_on) setup.environment["HELD"] = "1";
     return {};
   }
@@ -56,8 +60,11 @@ class FakeEnforcer final : public PartEnforcer {
   bool HasGiven(const HeldParts& part) const override { return holders.contains(part.pod.name + "/" + part.container); }
   std::set<std::string> down = {};     // UUIDs.
   std::set<std::string> holders = {};  // "pod/container"
-  std::vector<PartToGive> given = {};
+  std::vector<PartToGive> given = {};  // Read it when no call runs.
   bool is_on = false, is_writable = true;
+
+ private:
+  std::mutex mutex_;  // Guards given.
 };
 
 inline PartAsk AskFor(const std::string& pod, std::int64_t memory, std::int64_t compute) {
