@@ -97,8 +97,10 @@ build/release/bin/grus-manager --kubeconfig "$KUBECONFIG" --metrics-address 127.
   >"$folder/manager.log" 2>&1 &
 pids+=($!)
 for job in mnist resnet; do
+  before=$failed
   check "the speed of $job is read from its log" \
-    kube wait trialjob "$job" --namespace trials --for=condition=Complete --timeout=120s
+    kube wait trialjob "$job" --namespace trials --for=condition=Complete --timeout=240s
+  ((failed == before)) || { kube get trialjob "$job" --namespace trials -o yaml; tail -n 20 "$folder/manager.log" "$folder/trainer.log"; }
 done
 kill -TERM "${pids[@]:2}"
 wait "${pids[@]:2}"
