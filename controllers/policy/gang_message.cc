@@ -131,7 +131,7 @@ std::string WhatIsMissing(const GangDemand& demand, const GangStanding& standing
   if (IsGpuPart(standing.lacking) && wanted <= standing.lacking_free) {
     return text + ": " + Amount(standing.lacking_free, standing.lacking) + " of " +
            Amount(standing.lacking_total, standing.lacking) + " " + standing.lacking +
-           " are free, but no single GPU has what a member asks for, with the memory that its pod says";
+           " are free, but no node has the part of one more member on one GPU, with all else that it asks for";
   }
   return text + ": " + Amount(standing.lacking_total - standing.lacking_free, standing.lacking) + " of " +
          Amount(standing.lacking_total, standing.lacking) + " " +

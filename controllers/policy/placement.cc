@@ -70,7 +70,9 @@ GangPlaces PlaceKinds(const ClusterLedger& ledger, const GangToPlace& gang, int 
       for (int i = 0; i < on_node; ++i, ++member) {
         const auto at = static_cast<std::size_t>(*member);
         places.nodes[at] = id;
-        if (order.size() > 1) Draw(*ledger.NodeAt(id), gang, at, draft, places);
+        // Of a part of a GPU also which: not the one that is kept for another gang.
+        if (order.size() > 1 || AsksForGpuParts((*gang.members)[at]->request))
+          Draw(*ledger.NodeAt(id), gang, at, draft, places);
       }
     }
   }

@@ -29,8 +29,9 @@ struct Outlook {
 
 class Search {
  public:
-  Search(const ClusterLedger& ledger, const GangToPlace& gang, const std::vector<std::int64_t>& ends, std::int64_t now)
-      : ledger_(ledger), gang_(gang), ends_(ends), now_(now) {}
+  Search(const ClusterLedger& ledger, const GangToPlace& gang, const std::vector<std::int64_t>& ends, std::int64_t now,
+         bool names_gpus)
+      : ledger_(ledger), gang_(gang), ends_(ends), now_(now), names_gpus_(names_gpus) {}
 
   Reservation Run() {
     std::int64_t start = now_;
@@ -153,10 +154,11 @@ class Search {
         continue;
       }
       // Best where there is room now; else where there will be.
-      Resources taken = node.used;
-      taken += reserved;
-      std::string gpu = node.GpuFor(shape, taken);
-      if (gpu.empty()) gpu = node.GpuFor(shape, reserved);
+      Resources kept = node.ReservedBut(gang_.may_use), taken = node.used;
+      kept += reserved;
+      taken += kept;
+      std::string gpu = names_gpus_ ? node.GpuFor(shape, taken) : std::string();
+      if (gpu.empty() && names_gpus_) gpu = node.GpuFor(shape, kept);
       reserved += OnGpu(shape.request, gpu);
     }
   }
@@ -182,6 +184,7 @@ class Search {
   const GangToPlace& gang_;
   const std::vector<std::int64_t>& ends_;
   const std::int64_t now_;
+  const bool names_gpus_;  // Of which parts are reserved.
   Reservation result_;
   std::vector<Step> steps_;
   std::vector<Outlook> outlooks_;
@@ -223,7 +226,9 @@ int MostOnOneNode(const PodShape& shape) {
 
 Reservation FindReservation(const ClusterLedger& ledger, const GangToPlace& gang, const std::vector<std::int64_t>& ends,
                             std::int64_t now) {
-  return Search(ledger, gang, ends, now).Run();
+  Reservation found = Search(ledger, gang, ends, now, true).Run();
+  // With several kinds, the GPUs of the first may be those that only others can use.
+  return found.nodes.empty() ? Search(ledger, gang, ends, now, false).Run() : found;
 }
 
 }  // namespace grus

@@ -59,7 +59,9 @@ struct GpuAmounts {
   std::int64_t amount = 0, mib = 0;
   bool FitInto(const GpuAmounts& free) const { return amount <= free.amount && mib <= free.mib; }
 };
-GpuAmounts FreeOf(const GpuRoom& gpu, const ChooserView& view) { return {gpu.free[view.resource], gpu.free_mib}; }
+GpuAmounts FreeOf(const GpuRoom& gpu, const ChooserView& view) {
+  return {gpu.free[view.resource], view.resource == PartResource::kMilli ? gpu.free_mib : 0};
+}
 
 // What `amount` takes of this GPU, for a pod that says `said_mib`.
 GpuAmounts OnGpu(const GpuRoom& gpu, const ChooserView& view, std::int64_t amount, std::int64_t said_mib) {

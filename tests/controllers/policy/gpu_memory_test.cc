@@ -205,6 +205,58 @@ TEST(GpuMemory, IsReservedForAGangThatWaits) {
   EXPECT_TRUE(planner.StandingOf("team/waits")->is_placed);
 }
 
+// A gang that can be placed once all is free gets a reservation, too.
+TEST(GpuMemory, IsReservedAlsoForKindsThatShareGpusOnlyInOneOrder) {
+  ClusterLedger ledger;
+  GangPlanner planner(ledger);
+  ledger.PutNode(NodeOfTwo());
+  for (const char* gpu : {"GPU-1", "GPU-2"}) ledger.Bind(gpu, "a", OnGpu(Asked(1000), gpu), "team/other");
+  const ShapePtr large = Shared(ShapeOf(PodOf({400}, ""))), says = Shared(ShapeOf(PodOf({300}, "45000")));
+  GangDemand gang;
+  gang.key = "team/g";
+  gang.needed = 4;
+  gang.members = {large, large, says, says};
+  planner.Put(gang);
+
+  planner.Plan(0);
+  planner.Plan(20);
+
+  EXPECT_TRUE(planner.StandingOf("team/g")->has_reservation);
+}
+
+TEST(GpuMemory, OfAGpuThatIsReservedNoneIsTakenIfAnotherHasRoom) {
+  ClusterLedger ledger;
+  GangPlanner planner(ledger);
+  NodeState node = NodeOfTwo();
+  node.allocatable.milli_cpu = 10'000;
+  ledger.PutNode(node);
+  Resources busy = OnGpu(Asked(300), "GPU-1");
+  busy.milli_cpu = 9'000;
+  ledger.Bind("busy", "a", busy, "team/other");
+  ledger.Bind("says", "a", OnGpu(Asked(100, 60'000), "GPU-2"), "team/other");
+  GangDemand waits;
+  waits.key = "team/waits";
+  waits.needed = 1;
+  PodShape needs_cpu = ShapeOf(PodOf({100}, "50000"));
+  needs_cpu.request.milli_cpu = 2'000;
+  waits.members = {Shared(needs_cpu)};
+  planner.Put(waits);
+  planner.Plan(0);
+  planner.Plan(20);
+  ASSERT_TRUE(planner.StandingOf("team/waits")->has_reservation);
+
+  GangDemand late;
+  late.key = "team/late";
+  late.needed = 1;
+  late.waiting_since = 21;
+  late.members = {Shared(ShapeOf(PodOf({200}, "")))};
+  planner.Put(late);
+  planner.Plan(21);
+
+  ASSERT_TRUE(planner.StandingOf("team/late")->is_placed);
+  EXPECT_EQ(ledger.PlacesOf("team/late").front().gpu, "GPU-2") << "GPU-1 alone has 50,000 MiB for the one that waits";
+}
+
 TEST(GpuMemory, AGangThatNoClusterHoldsIsTold) {
   ClusterLedger ledger;
   GangPlanner planner(ledger);
