@@ -4,6 +4,7 @@
 
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "controllers/policy/cluster_objects.h"
@@ -138,17 +139,23 @@ TEST(GpuMemory, WhatIsPlannedTheAgentLetsStart) {
   EXPECT_GT(refused_for_memory, 1000);
 }
 
+// Waits for all its members.
+GangDemand GangOf(const std::string& key, std::vector<ShapePtr> members, std::int64_t waiting_since = 0) {
+  GangDemand gang;
+  gang.key = key;
+  gang.needed = static_cast<int>(members.size());
+  gang.waiting_since = waiting_since;
+  gang.members = std::move(members);
+  return gang;
+}
+
 TEST(GpuMemory, AGangWaitsUntilAllItsMembersHaveTheMemoryTheySay) {
   ClusterLedger ledger;
   GangPlanner planner(ledger);
   ledger.PutNode(NodeOfTwo());
   const ShapePtr shape = Shared(ShapeOf(PodOf({200}, "60000")));
   ledger.Bind("other", "a", OnGpu(Asked(200, 30'000), "GPU-2"), "team/other");
-  GangDemand gang;
-  gang.key = "team/g";
-  gang.needed = 2;
-  gang.members = {shape, shape};
-  planner.Put(gang);
+  planner.Put(GangOf("team/g", {shape, shape}));
 
   planner.Plan(0);
   ASSERT_FALSE(planner.StandingOf("team/g")->is_placed);
@@ -166,11 +173,7 @@ TEST(GpuMemory, KindsThatShareGpusOnlyInOneOrderArePlaced) {
   GangPlanner planner(ledger);
   ledger.PutNode(NodeOfTwo());
   const ShapePtr large = Shared(ShapeOf(PodOf({400}, ""))), says = Shared(ShapeOf(PodOf({300}, "45000")));
-  GangDemand gang;
-  gang.key = "team/g";
-  gang.needed = 4;
-  gang.members = {large, large, says, says};
-  planner.Put(gang);
+  planner.Put(GangOf("team/g", {large, large, says, says}));
 
   planner.Plan(0);
 
@@ -182,21 +185,12 @@ TEST(GpuMemory, IsReservedForAGangThatWaits) {
   GangPlanner planner(ledger);
   ledger.PutNode(NodeOfTwo());
   ledger.Bind("other", "a", OnGpu(Asked(500), "GPU-1"), "team/other");
-  GangDemand waits;
-  waits.key = "team/waits";
-  waits.needed = 2;
-  waits.members.assign(2, Shared(ShapeOf(PodOf({100}, "70000"))));
-  planner.Put(waits);
+  planner.Put(GangOf("team/waits", std::vector<ShapePtr>(2, Shared(ShapeOf(PodOf({100}, "70000"))))));
   planner.Plan(0);
   planner.Plan(20);
   ASSERT_TRUE(planner.StandingOf("team/waits")->has_reservation);
 
-  GangDemand late;
-  late.key = "team/late";
-  late.needed = 1;
-  late.waiting_since = 21;
-  late.members = {Shared(ShapeOf(PodOf({300}, "")))};
-  planner.Put(late);
+  planner.Put(GangOf("team/late", {Shared(ShapeOf(PodOf({300}, "")))}, 21));
   planner.Plan(21);
   EXPECT_FALSE(planner.StandingOf("team/late")->is_placed) << "24,300 MiB are free beside 70,000 on no GPU";
 
@@ -212,11 +206,7 @@ TEST(GpuMemory, IsReservedAlsoForKindsThatShareGpusOnlyInOneOrder) {
   ledger.PutNode(NodeOfTwo());
   for (const char* gpu : {"GPU-1", "GPU-2"}) ledger.Bind(gpu, "a", OnGpu(Asked(1000), gpu), "team/other");
   const ShapePtr large = Shared(ShapeOf(PodOf({400}, ""))), says = Shared(ShapeOf(PodOf({300}, "45000")));
-  GangDemand gang;
-  gang.key = "team/g";
-  gang.needed = 4;
-  gang.members = {large, large, says, says};
-  planner.Put(gang);
+  planner.Put(GangOf("team/g", {large, large, says, says}));
 
   planner.Plan(0);
   planner.Plan(20);
@@ -234,23 +224,14 @@ TEST(GpuMemory, OfAGpuThatIsReservedNoneIsTakenIfAnotherHasRoom) {
   busy.milli_cpu = 9'000;
   ledger.Bind("busy", "a", busy, "team/other");
   ledger.Bind("says", "a", OnGpu(Asked(100, 60'000), "GPU-2"), "team/other");
-  GangDemand waits;
-  waits.key = "team/waits";
-  waits.needed = 1;
   PodShape needs_cpu = ShapeOf(PodOf({100}, "50000"));
   needs_cpu.request.milli_cpu = 2'000;
-  waits.members = {Shared(needs_cpu)};
-  planner.Put(waits);
+  planner.Put(GangOf("team/waits", {Shared(needs_cpu)}));
   planner.Plan(0);
   planner.Plan(20);
   ASSERT_TRUE(planner.StandingOf("team/waits")->has_reservation);
 
-  GangDemand late;
-  late.key = "team/late";
-  late.needed = 1;
-  late.waiting_since = 21;
-  late.members = {Shared(ShapeOf(PodOf({200}, "")))};
-  planner.Put(late);
+  planner.Put(GangOf("team/late", {Shared(ShapeOf(PodOf({200}, "")))}, 21));
   planner.Plan(21);
 
   ASSERT_TRUE(planner.StandingOf("team/late")->is_placed);
@@ -261,11 +242,7 @@ TEST(GpuMemory, AGangThatNoClusterHoldsIsTold) {
   ClusterLedger ledger;
   GangPlanner planner(ledger);
   ledger.PutNode(NodeOfTwo());
-  GangDemand gang;
-  gang.key = "team/g";
-  gang.needed = 3;
-  gang.members.assign(3, Shared(ShapeOf(PodOf({200}, "60000"))));
-  planner.Put(gang);
+  planner.Put(GangOf("team/g", std::vector<ShapePtr>(3, Shared(ShapeOf(PodOf({200}, "60000"))))));
 
   planner.Plan(0);
   const GangStanding& standing = *planner.StandingOf("team/g");
