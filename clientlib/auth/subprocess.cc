@@ -12,37 +12,16 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <string_view>
 #include <utility>
 
 #include "clientlib/auth/files.h"
+#include "clientlib/base/spawn_words.h"
 
 namespace kube {
 namespace {
 
 using SteadyTime =
     std::chrono::steady_clock::time_point;  // Not by a Clock: the program runs in real time, also in tests.
-
-std::vector<std::string> EnvironmentWith(const std::vector<std::pair<std::string, std::string>>& added) {
-  std::vector<std::string> all;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string_view text = *entry;
-    bool is_replaced = false;
-    for (const auto& [name, value] : added) {
-      is_replaced = is_replaced || (text.starts_with(name) && text.substr(name.size()).starts_with('='));
-    }
-    if (!is_replaced) all.emplace_back(text);
-  }
-  for (const auto& [name, value] : added) all.push_back(name + "=" + value);
-  return all;
-}
-
-std::vector<char*> Pointers(std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  for (std::string& text : texts) pointers.push_back(text.data());
-  pointers.push_back(nullptr);
-  return pointers;
-}
 
 // Starts the program with its standard output to `out`, in a process group of its own, so that its children can be
 // killed with it. Returns the error number; 0: it runs as `pid`.
@@ -65,7 +44,7 @@ int Spawn(const ProgramCall& call, int out, pid_t& pid) {
   posix_spawnattr_setpgroup(&attributes, 0);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
   const int error =
-      posix_spawnp(&pid, call.program.c_str(), &files, &attributes, Pointers(args).data(), Pointers(env).data());
+      posix_spawnp(&pid, call.program.c_str(), &files, &attributes, PointersTo(args).data(), PointersTo(env).data());
   posix_spawn_file_actions_destroy(&files);
   posix_spawnattr_destroy(&attributes);
   return error;

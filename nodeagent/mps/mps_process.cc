@@ -15,8 +15,9 @@
 #include <mutex>
 #include <optional>
 #include <sstream>
-#include <string_view>
 #include <vector>
+
+#include "clientlib/base/spawn_words.h"
 
 namespace grus {
 namespace {
@@ -49,27 +50,6 @@ Error Failed(const std::string& what, int error) {
   return Error(is_absent ? ErrorCode::kNotFound : ErrorCode::kUnavailable, what + ": " + std::strerror(error));
 }
 
-std::vector<std::string> EnvironmentWith(const Variables& added) {
-  std::vector<std::string> all;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string_view text = *entry;
-    bool is_replaced = false;
-    for (const auto& [name, value] : added) {
-      is_replaced = is_replaced || (text.starts_with(name) && text.substr(name.size()).starts_with('='));
-    }
-    if (!is_replaced) all.emplace_back(text);
-  }
-  for (const auto& [name, value] : added) all.push_back(name + "=" + value);
-  return all;
-}
-
-std::vector<char*> Pointers(std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  for (std::string& text : texts) pointers.push_back(text.data());
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
 // What a new process has as its standard files; `output` may be a path that is appended to.
 struct StandardFiles {
   int input = -1;  // -1: empty.
@@ -78,7 +58,7 @@ struct StandardFiles {
 
 // The error number; 0: it runs as `pid`.
 int Spawn(std::vector<std::string> words, const Variables& variables, const StandardFiles& files, pid_t& pid) {
-  std::vector<std::string> environment = EnvironmentWith(variables);
+  std::vector<std::string> environment = kube::EnvironmentWith(variables);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   if (files.input < 0) posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
@@ -94,8 +74,8 @@ int Spawn(std::vector<std::string> words, const Variables& variables, const Stan
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setsigdefault(&attributes, &all);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
-  const int error = posix_spawnp(&pid, words.front().c_str(), &actions, &attributes, Pointers(words).data(),
-                                 Pointers(environment).data());
+  const int error = posix_spawnp(&pid, words.front().c_str(), &actions, &attributes, kube::PointersTo(words).data(),
+                                 kube::PointersTo(environment).data());
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   return error;

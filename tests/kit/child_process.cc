@@ -14,34 +14,13 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "clientlib/base/spawn_words.h"
+
 namespace kit {
-namespace {
-
-// Our environment, overridden by `variables`.
-std::vector<std::string> Environment(const ChildProcess::Variables& variables) {
-  std::vector<std::string> all;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string_view text = *entry;
-    bool is_replaced = false;
-    for (const auto& [name, value] : variables) is_replaced |= text.starts_with(name + "=");
-    if (!is_replaced) all.emplace_back(text);
-  }
-  for (const auto& [name, value] : variables) all.push_back(name + "=" + value);
-  return all;
-}
-
-std::vector<char*> Pointers(std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  for (std::string& text : texts) pointers.push_back(text.data());
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
-}  // namespace
 
 ChildProcess::ChildProcess(std::vector<std::string> words, const Variables& variables, std::string log_path) {
-  std::vector<std::string> environment = Environment(variables);
-  const std::vector<char*> argv = Pointers(words), envp = Pointers(environment);
+  std::vector<std::string> environment = kube::EnvironmentWith(variables);
+  const std::vector<char*> argv = kube::PointersTo(words), envp = kube::PointersTo(environment);
   int ends[2];  // With a log, only the end of the pipe is read.
   if (pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error(std::string("pipe: ") + std::strerror(errno));
 
