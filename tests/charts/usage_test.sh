@@ -166,21 +166,21 @@ of() { runs ".[] | select(.job == \"$1\") | $2"; }   # of JOB JQ
 job=ElasticHorovodJob/team-a/train
 need "its run is recorded" within 150 equals 2 of "$job" .gpus
 check "with the mean of its GPUs" within 150 equals 70 of "$job" .usage.gpuUtilizationPercent
-check "and the busiest" equals 80 of "$job" .usage.maxGpuUtilizationPercent
-check "the memory of the fullest" equals $((30000 * 1048576)) of "$job" .usage.maxGpuMemoryBytes
+check "and the busiest" within 100 equals 80 of "$job" .usage.maxGpuUtilizationPercent
+check "the memory of the fullest" within 100 equals $((30000 * 1048576)) of "$job" .usage.maxGpuMemoryBytes
 check "a blank is no number" equals null of "$job" .usage.memoryBandwidthPercent
 cores() { awk -v cores="$(of "$job" .usage.cpuCores)" 'BEGIN {exit !(cores > 3 && cores < 5)}'; }
 check "the cores of both workers, each counted once" within 100 cores
 check "the type of its GPUs" equals NVIDIA-A100-SXM4-80GB of "$job" .gpuType
 check "it has not ended" equals null of "$job" .end
 check "a pod without a controller is a job of its own" within 150 equals 2 of Pod/team-a/notebook .usage.gpuUtilizationPercent
-check "the exporter is none" equals 5 runs length
+check "the exporter is none" within 150 equals 5 runs length
 epochs=PyTorchJob/team-a/epochs
 check "what a job of another kind does" within 150 equals Training of "$epochs" .character.kind
 check "in cycles of five minutes" equals 300 of "$epochs" '.character.cycleSeconds | . / 10 | round * 10'
 check "what it waits for" equals Compute of "$epochs" .character.bottleneck
 memory_is_predicted() { [[ $(of "$epochs" ".character.predictedMaxGpuMemoryBytes / 1048576 | . >= 10800 and . <= 11600") == true ]]; }
-check "and how much memory it will have used" memory_is_predicted
+check "and how much memory it will have used" within 100 memory_is_predicted
 check "in a sentence" prints '^training on 1 GPU in cycles of 5' of "$epochs" .character.message
 check "nothing is said of a job before it has run for five minutes" equals null of "$job" .character
 check "what the workload uses on such GPUs" equals 70 \
@@ -190,6 +190,7 @@ check "with what it does and what holds it back" prints 'epochs .* Training *Com
 check "of one namespace" prints 'nothing' "$plugin" top --kubeconfig "$KUBECONFIG" -n default
 
 # --- Alnair's annotations
+# The manager writes eight a second: what stands on one object says nothing yet of the next.
 note() { kube -n team-a get "$1" "$2" -o json | jq -r --arg name "$3" '.metadata.annotations[$name] // "none"'; }   # of KIND NAME
 on_pod() { note pod "$1" "alnair.centaurusinfra.io/$2"; }
 check "what a pod's GPU did, where no process is known" within 150 equals "{'gpu_0': 80}" on_pod train-workers-0 gpu_util
@@ -199,13 +200,13 @@ check "its cores in percent" prints '^[23][0-9][0-9]\.[0-9]*$' on_pod train-work
 check "what it sent, in MB/s" prints '^[12]\.[0-9]*$' on_pod train-workers-0 max_network_mbps
 check "a time of writing that nobody counts is not 0" equals none on_pod train-workers-0 max_disk_io
 check "of each process, where they are known" within 100 equals "{'gpu_3_4711': 11}" on_pod shared-0 gpu_util
-check "its memory controller's share" equals "{'gpu_3_4711': 7}" on_pod shared-0 gpu_mem_util
-check "on the job" prints "^{.*'node-.-gpu-0_mem_mb': 20000.0, 'node-.-gpu-0_util': 80.0, 'node': 'node-.'}\$" \
+check "its memory controller's share" within 100 equals "{'gpu_3_4711': 7}" on_pod shared-0 gpu_mem_util
+check "on the job" within 100 prints "^{.*'node-.-gpu-0_mem_mb': 20000.0, 'node-.-gpu-0_util': 80.0, 'node': 'node-.'}\$" \
   note ehj train ai.centaurus.io/train-workers-0
-check "of each of its pods" prints "'node-.-gpu-0_util': 60.0" note ehj train ai.centaurus.io/train-workers-1
-check "on a StatefulSet that is listed" prints "'node-.-gpu-3_mem_mb': 1024.0, 'node-.-gpu-3_util': 97.0" note statefulset shared ai.centaurus.io/shared-0
-check "on a Job" prints "'node-.-gpu-0_util': 40.0" note job batch "ai.centaurus.io/$batch"
-check "on a kind of others" prints "'ghost-gpu-0_util': 9[58].0" note pytorchjob epochs ai.centaurus.io/epochs-0
+check "of each of its pods" within 100 prints "'node-.-gpu-0_util': 60.0" note ehj train ai.centaurus.io/train-workers-1
+check "on a StatefulSet that is listed" within 100 prints "'node-.-gpu-3_mem_mb': 1024.0, 'node-.-gpu-3_util': 97.0" note statefulset shared ai.centaurus.io/shared-0
+check "on a Job" within 100 prints "'node-.-gpu-0_util': 40.0" note job batch "ai.centaurus.io/$batch"
+check "on a kind of others" within 100 prints "'ghost-gpu-0_util': 9[58].0" note pytorchjob epochs ai.centaurus.io/epochs-0
 every_dict() { kube -n team-a get pods,ehj,jobs,statefulsets,pytorchjobs -o json |
   jq -r '.items[].metadata.annotations // {} | to_entries[] | select(.key | test("^ai.centaurus.io/|gpu_.*util$")).value'; }
 number='[0-9]+(\.[0-9]+)?'
