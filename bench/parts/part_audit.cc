@@ -44,9 +44,9 @@ void PartAudit::PutPod(const kube::Pod& pod) {
   const auto fault = [&](const std::string& what) {
     faults_.push_back("pod " + pod.metadata.Key().ToString() + " on " + node + ": " + what);
   };
-  const std::vector<std::string> gpus = grus::GpusOf(pod);
-  if (gpus.size() != 1) return fault("its annotations name " + std::to_string(gpus.size()) + " GPUs");
-  const std::string& gpu = gpus.front();
+  const std::string gpu = grus::GpusOf(pod);
+  const auto gpus = gpu.empty() ? 0 : std::ranges::count(gpu, ',') + 1;
+  if (gpus != 1) return fault("its annotations name " + std::to_string(gpus) + " GPUs");
   const auto at = node_of_.find(gpu);
   if (at == node_of_.end() || at->second != node) return fault(gpu + " is not of its node");
   held_[uid] = {gpu, milli};

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "bench/sim/csv.h"
+#include "bench/sim/openb_planner.h"
 #include "bench/sim/openb_replay.h"
 #include "bench/sim/options.h"
 
@@ -21,17 +22,20 @@ using kube::Result;
 
 constexpr int kWrongUse = 2;
 
+constexpr char kPlanner[] = "planner";
+
 struct Question {
   std::string nodes, pods;  // Paths.
-  OpenbPolicy policy;
+  OpenbPolicy policy;       // Of the planner: without a function.
   Ties ties = Ties::kRandom;
   std::uint64_t seed = 1;
 };
 
 Result<OpenbPolicy> PolicyOf(const std::string& name) {
+  if (name == kPlanner) return OpenbPolicy{.name = kPlanner, .place = nullptr, .ties = Ties::kName};
   const auto found = std::ranges::find(OpenbPolicies(), name, &OpenbPolicy::name);
   if (found != OpenbPolicies().end()) return *found;
-  return Error(ErrorCode::kInvalidArgument, "--policy " + name + ": give grus, fgd or bestfit");
+  return Error(ErrorCode::kInvalidArgument, "--policy " + name + ": give grus, planner, fgd or bestfit");
 }
 
 Result<std::uint64_t> SeedOf(const std::string& text) {
@@ -62,6 +66,9 @@ Result<Question> ReadQuestion(std::span<const std::string_view> arguments) {
   if (const auto given = options->find("ties"); given != options->end()) {
     if (given->second != "random" && given->second != "name") {
       return Error(ErrorCode::kInvalidArgument, "--ties " + given->second + ": give random or name");
+    }
+    if (question.policy.name == kPlanner) {
+      return Error(ErrorCode::kInvalidArgument, "--ties: the planner has none; leave the option out");
     }
     question.ties = given->second == "random" ? Ties::kRandom : Ties::kName;
   }
@@ -118,7 +125,9 @@ int RunOpenb(std::span<const std::string_view> arguments, std::ostream& out, std
     return kWrongUse;
   }
   const auto start = std::chrono::steady_clock::now();
-  const OpenbOutcome outcome = ReplayOpenb(*trace, question->policy, question->ties, question->seed);
+  const OpenbOutcome outcome = question->policy.place == nullptr
+                                   ? ReplayThroughPlanner(*trace, question->seed)
+                                   : ReplayOpenb(*trace, question->policy, question->ties, question->seed);
   const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - start;
   Print(out, *question, *trace, outcome, took.count() / static_cast<double>(outcome.arrived));
   return 0;

@@ -42,8 +42,7 @@ class Cluster {
     typical_ = TypicalPods(requests, kCoverage);
     scores_.assign(shapes.size() * nodes_.size(), {});
     changes_.assign(nodes_.size(), 0);
-    Random renaming(seed + kNamesStream);
-    order_ = Shuffled(nodes_.size(), renaming);
+    order_ = OpenbNodeOrder(trace, seed);
   }
 
   // Nullopt: no room.
@@ -126,15 +125,25 @@ std::vector<std::size_t> OpenbArrivals(const OpenbTrace& trace, std::uint64_t se
   }
 }
 
+std::vector<std::size_t> OpenbNodeOrder(const OpenbTrace& trace, std::uint64_t seed) {
+  Random random(seed + kNamesStream);
+  return Shuffled(trace.nodes.size(), random);
+}
+
 OpenbOutcome ReplayOpenb(const OpenbTrace& trace, const OpenbPolicy& policy, Ties ties, std::uint64_t seed) {
   Cluster cluster(trace, policy, ties, seed);
+  return PlaceArrivals(trace, seed, [&](std::size_t pod) { return cluster.Place(pod); });
+}
+
+OpenbOutcome PlaceArrivals(const OpenbTrace& trace, std::uint64_t seed,
+                           const std::function<std::optional<OpenbPlacement>(std::size_t pod)>& place) {
   const std::int64_t capacity = trace.gpu_milli();
   OpenbOutcome outcome;
   std::int64_t asked = 0, allocated = 0;
   for (const std::size_t pod : OpenbArrivals(trace, seed)) {
     ++outcome.arrived;
     asked += trace.pods[pod].gpu_milli();
-    if (std::optional<OpenbPlacement> placement = cluster.Place(pod)) {
+    if (std::optional<OpenbPlacement> placement = place(pod)) {
       allocated += trace.pods[pod].gpu_milli();
       outcome.placed.push_back(*std::move(placement));
     }

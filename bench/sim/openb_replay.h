@@ -7,6 +7,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <vector>
 
 #include "bench/sim/openb_policies.h"
@@ -29,6 +31,13 @@ struct OpenbOutcome {
   // Of the cluster's GPUs, once pods that ask for 100 % and 130 % of them have arrived.
   double allocated_percent_100 = 0, allocated_percent_130 = 0;
 };
+
+// The nodes by the names that the seed draws for them, as indices into the trace.
+std::vector<std::size_t> OpenbNodeOrder(const OpenbTrace& trace, std::uint64_t seed);
+
+// Lets the pods arrive; `place` is asked once for each, and answers nullopt if it has no room.
+OpenbOutcome PlaceArrivals(const OpenbTrace& trace, std::uint64_t seed,
+                           const std::function<std::optional<OpenbPlacement>(std::size_t pod)>& place);
 
 OpenbOutcome ReplayOpenb(const OpenbTrace& trace, const OpenbPolicy& policy, Ties ties, std::uint64_t seed);
 

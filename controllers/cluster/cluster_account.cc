@@ -42,13 +42,11 @@ bool AskForTheSame(const kube::Pod& a, const kube::Pod& b) {
          is_same(api::kPlannedGpuAnnotation) && is_same(api::kMemoryMiBAnnotation);
 }
 
-// With the GPU of which it has a part, if that is known. Where its containers have parts of several, all counts on
-// each: too much, and never too little.
+// With the GPUs of which it has any, if they are known.
 Resources HoldingOf(const kube::Pod& pod, const PodDevices* devices) {
   Resources request = RequestOf(pod, devices);
   if (!AsksForGpuParts(request)) return request;
-  for (const std::string& gpu : GpusOf(pod)) request = OnGpu(std::move(request), gpu);
-  return request;
+  return OnGpu(std::move(request), GpusOf(pod));
 }
 
 // The scheduler may bind it now.

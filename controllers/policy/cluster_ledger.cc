@@ -58,7 +58,7 @@ bool LedgerNode::CanHold(const PodShape& shape, const Resources& taken) const {
 }
 
 std::string LedgerNode::GpuFor(const PodShape& shape, const Resources& taken, std::string_view preferred) const {
-  return ChooseGpu(state.allocatable, taken, shape.request, shape.placement.value_or(state.placement), preferred);
+  return ChooseGpu(state.allocatable, taken, shape.request, PlacementOf(shape), preferred);
 }
 
 const NodeUse* LedgerNode::FindUse(OwnerId owner) const {
@@ -164,6 +164,7 @@ void ClusterLedger::Take(LedgerNode& node, OwnerId owner, const Resources& reque
       ++guard.nodes[node.id];
     }
   }
+  part_mix_.Count(request, shape.get(), 1);
   if (observer_ != nullptr) observer_->OnHeld(node, owners_[owner].name, request, 1);
   Reindex(node, owner, request, true);
 }
@@ -183,6 +184,7 @@ void ClusterLedger::GiveBack(LedgerNode& node, OwnerId owner, const Resources& r
       if (guard->second.nodes.empty()) guards_.erase(guard);
     }
   }
+  part_mix_.Count(request, shape.get(), -1);
   if (observer_ != nullptr) observer_->OnHeld(node, owners_[owner].name, request, -1);
   Reindex(node, owner, request, false);
   if (--owners_[owner].holdings == 0 && owner != 0) {

@@ -20,6 +20,7 @@
 #include "controllers/policy/fit_index.h"
 #include "controllers/policy/holdings_observer.h"
 #include "controllers/policy/ledger_node.h"
+#include "controllers/policy/part_mix.h"
 
 namespace grus {
 
@@ -99,6 +100,7 @@ class ClusterLedger {
   };
   const std::unordered_map<const PodShape*, Guard>& guards() const { return guards_; }
   std::uint64_t guards_version() const { return guards_version_; }  // Changes when a shape becomes a guard.
+  const PartMix& part_mix() const { return part_mix_; }             // Of all that is held.
 
  private:
   struct Binding {
@@ -134,6 +136,7 @@ class ClusterLedger {
   std::vector<std::shared_ptr<FitIndex>> indexes_;  // The one asked for last is the last.
   ReservedRoom reserved_;
   std::unordered_map<const PodShape*, Guard> guards_;
+  PartMix part_mix_;
   std::uint64_t version_ = 1, nodes_version_ = 1, room_version_ = 1, guards_version_ = 1;
 };
 

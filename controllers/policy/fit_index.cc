@@ -2,6 +2,7 @@
 #include "controllers/policy/fit_index.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "controllers/policy/gpu_parts.h"
 
@@ -68,8 +69,22 @@ void FitIndex::Place(NodeId id, const FitRank& rank) {
   bucket.push_back(id);
 }
 
+std::optional<double> FitIndex::ScoreOf(NodeId id, std::uint64_t version,
+                                        const std::function<std::optional<double>()>& compute) const {
+  if (std::exchange(scores_version_, version) != version) scores_.clear();
+  if (scores_.size() < slots_.size()) scores_.resize(slots_.size());
+  Score& known = scores_[id];
+  if (!known.is_known) known = {true, compute()};
+  return known.score;
+}
+
+void FitIndex::ForgetScore(NodeId id) {
+  if (id < scores_.size()) scores_[id] = {};
+}
+
 void FitIndex::SetTaken(NodeId id, const Resources& taken) {
   if (!IsEligible(id)) return;
+  ForgetScore(id);
   Slot& slot = slots_[id];
   const std::size_t width = amounts_.size();
   scratch_.resize(width);
@@ -101,6 +116,7 @@ void FitIndex::SetNode(NodeId id, const NodeState* state, const Resources& taken
     }
   }
   slots_[id] = {};
+  ForgetScore(id);
   if (!state || !Accepts(*state, shape_)) return;
   for (std::size_t i = 0; i < width; ++i) {
     offers_[id * width + i] = std::max<std::int64_t>(0, state->allocatable.Amount(amounts_[i].name));

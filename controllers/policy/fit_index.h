@@ -8,7 +8,9 @@
 
 #include <compare>
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -63,6 +65,9 @@ class FitIndex {
   // The node has devices and none is taken: worth keeping for pods that need them all.
   bool IsWhole(NodeId id) const { return id < slots_.size() && slots_[id].is_whole; }
   FitRank RankOf(NodeId id) const { return slots_[id].rank; }
+  // What `compute` says of the node as it is, as long as nothing changes there and `version` is the same.
+  std::optional<double> ScoreOf(NodeId id, std::uint64_t version,
+                                const std::function<std::optional<double>()>& compute) const;
   const Buckets& buckets() const { return buckets_; }  // Nodes with room; a bucket may be empty.
 
   // For the ledger. `state` null: the node is not there (any longer).
@@ -84,6 +89,12 @@ class FitIndex {
   // Of device(); if the shape asks for none, of the first accelerator in `from`.
   std::int64_t DevicesIn(const Resources& from) const;
 
+  struct Score {
+    bool is_known = false;
+    std::optional<double> score = {};
+  };
+  void ForgetScore(NodeId id);
+
   const PodShape shape_;
   const std::string device_;
   const bool asks_for_gpu_parts_;
@@ -96,6 +107,8 @@ class FitIndex {
   Buckets buckets_;
   std::int64_t copies_ = 0, capacity_ = 0;
   int eligible_nodes_ = 0, largest_capacity_ = 0;
+  mutable std::vector<Score> scores_;  // By node.
+  mutable std::uint64_t scores_version_ = 0;
 };
 
 }  // namespace grus

@@ -8,6 +8,7 @@
 #include "controllers/policy/gpu_parts.h"
 #include "controllers/policy/waited.h"
 #include "controllers/queues/wording.h"
+#include "crds/types/sharing_names.h"
 
 namespace grus {
 namespace {
@@ -86,11 +87,25 @@ std::string WithDevices(const GangDemand& demand) {
   return amounts.empty() ? std::string() : " that asks for " + ListOf(amounts);
 }
 
+template <typename Predicate>
+bool AsksForSome(const GangDemand& demand, const Predicate& is_meant) {
+  return std::ranges::any_of(demand.members, [&](const ShapePtr& member) { return is_meant(member->request); });
+}
+
+// More than one GPU has, and not whole ones either.
+bool IsNoPart(const Resources& request) {
+  constexpr std::int64_t kMilliOfGpu = 1000;
+  return request.Extended(api::kGpuMilliResource) > kMilliOfGpu && WholeGpusOf(request) == 0;
+}
+
 std::string Never(const GangDemand& demand, const GangStanding& standing, const PendingWords& words) {
   const int needed = std::max(1, demand.needed);
   if (standing.eligible_nodes == 0) {
     return "no node can hold a " + std::string(words.member) + WithDevices(demand) +
-           "; check its resources, node selector, affinity and tolerations" + ByVolumes(demand);
+           (AsksForSome(demand, IsNoPart)
+                ? "; ask for 1 to 1000 thousandths of one GPU, or for a multiple of 1000: whole ones"
+                : "; check its resources, node selector, affinity and tolerations") +
+           ByVolumes(demand);
   }
   const bool can_be_fewer = !words.minimum.empty() && standing.capacity > 0;
   const std::string advice =
@@ -129,9 +144,12 @@ std::string WhatIsMissing(const GangDemand& demand, const GangStanding& standing
   }
   const std::int64_t wanted = Wanted(demand, standing.lacking, std::max(1, demand.needed));
   if (IsGpuPart(standing.lacking) && wanted <= standing.lacking_free) {
+    const bool asks_for_whole = AsksForSome(demand, [](const Resources& asked) { return WholeGpusOf(asked) > 0; });
     return text + ": " + Amount(standing.lacking_free, standing.lacking) + " of " +
            Amount(standing.lacking_total, standing.lacking) + " " + standing.lacking +
-           " are free, but no node has the part of one more member on one GPU, with all else that it asks for";
+           " are free, but no node has the " +
+           (asks_for_whole ? "part or the whole GPUs of one more member" : "part of one more member on one GPU") +
+           ", with all else that it asks for";
   }
   return text + ": " + Amount(standing.lacking_total - standing.lacking_free, standing.lacking) + " of " +
          Amount(standing.lacking_total, standing.lacking) + " " +

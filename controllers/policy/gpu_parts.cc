@@ -17,7 +17,7 @@ constexpr std::string_view kOffered[] = {api::kGpuMilliResource, api::kVgpuCompu
 constexpr std::span kParts(kOffered, std::size(kOffered) - 1);
 // On a GPU: the thousandths of pods that say how much memory they bring.
 constexpr char kMilliWithoutMemory[] = "ai.centauruscloud.io/gpu-milli without memory";
-constexpr char kSeparator = '#';
+constexpr char kSeparator = '#', kListSeparator = ',';
 constexpr std::int64_t kMilliOfGpu = 1000;
 constexpr std::int64_t kMostParts = std::int64_t{1} << 40;  // Users may ask for any number.
 constexpr std::int64_t kMostSaid = 100'000'000;             // MiB: more than any GPU has.
@@ -46,6 +46,42 @@ std::string_view FirstPart(const Resources& request) {
     if (request.Extended(part) > 0) return part;
   }
   return {};
+}
+
+// Calls `visit(gpu)` for each name in a list.
+template <typename F>
+void ForEachName(std::string_view gpus, const F& visit) {
+  while (!gpus.empty()) {
+    const std::string_view gpu = gpus.substr(0, gpus.find(kListSeparator));
+    gpus.remove_prefix(std::min(gpu.size() + 1, gpus.size()));
+    if (!gpu.empty()) visit(gpu);
+  }
+}
+
+// Of the amount: on one GPU all of it, of whole ones what each has.
+std::int64_t OnEach(std::string_view part, std::int64_t amount, std::int64_t whole) {
+  return whole > 0 && part == api::kGpuMilliResource ? kMilliOfGpu : amount;
+}
+
+// Nobody has any of it.
+bool IsFreeGpu(std::string_view gpu, std::int64_t offered, const Resources& taken) {
+  return offered >= kMilliOfGpu && taken.Extended(NameOn(api::kGpuMilliResource, gpu)) <= 0;
+}
+
+// The first `whole` GPUs of which nobody has anything, those of `preferred` before others, as a list; empty: there are
+// not as many.
+std::string ChooseWholeGpus(const Resources& allocatable, const Resources& taken, std::int64_t whole,
+                            std::string_view preferred) {
+  std::vector<std::string_view> free, wanted;
+  ForEachName(preferred, [&](std::string_view gpu) { wanted.push_back(gpu); });
+  ForEachGpu(allocatable, api::kGpuMilliResource, [&](std::string_view gpu, std::int64_t offered) {
+    if (IsFreeGpu(gpu, offered, taken)) free.push_back(gpu);
+  });
+  if (static_cast<std::int64_t>(free.size()) < whole) return {};
+  std::ranges::stable_partition(free, [&](std::string_view gpu) { return std::ranges::count(wanted, gpu) > 0; });
+  free.resize(static_cast<std::size_t>(whole));
+  std::ranges::sort(free);
+  return GpuListOf(free);
 }
 
 struct GpuRoom {
@@ -108,11 +144,32 @@ bool IsGpuId(std::string_view text) {
 
 }  // namespace
 
+std::string GpuListOf(const std::vector<std::string_view>& gpus) {
+  std::string list;
+  for (const std::string_view gpu : gpus) {
+    if (!list.empty()) list += kListSeparator;
+    list += gpu;
+  }
+  return list;
+}
+
+void ForEachFreeGpu(const Resources& allocatable, const Resources& taken,
+                    const std::function<void(std::string_view gpu, std::int64_t milli)>& visit) {
+  ForEachGpu(allocatable, api::kGpuMilliResource, [&](std::string_view gpu, std::int64_t offered) {
+    visit(gpu, RestOf(offered, taken.Extended(NameOn(api::kGpuMilliResource, gpu))));
+  });
+}
+
 bool IsGpuPart(std::string_view resource) { return std::ranges::find(kParts, resource) != kParts.end(); }
 
 bool IsOnOneGpu(std::string_view resource) { return resource.find(kSeparator) != std::string_view::npos; }
 
 bool AsksForGpuParts(const Resources& request) { return !FirstPart(request).empty(); }
+
+std::int64_t WholeGpusOf(const Resources& request) {
+  const std::int64_t milli = request.Extended(api::kGpuMilliResource);
+  return milli > kMilliOfGpu && milli % kMilliOfGpu == 0 ? milli / kMilliOfGpu : 0;
+}
 
 std::optional<PoolPlacement> PlacementNamed(std::string_view word) {
   if (word == "pack") return PoolPlacement::kBinPack;
@@ -141,7 +198,7 @@ void AddSaidMemory(const kube::Pod& pod, Resources& request) {
   if (said == 0) return;
   const auto asks = [](const kube::Container& container) {
     const kube::Quantity* milli = kube::FindResource(container.resources.requests, api::kGpuMilliResource);
-    return milli != nullptr && milli->Value() > 0;
+    return milli != nullptr && milli->Value() > 0 && milli->Value() <= kMilliOfGpu;
   };
   // At a time: an init container that ends has what the others get after it, and holds it beside the sidecars before.
   std::int64_t sidecars = 0, most = 0;
@@ -160,15 +217,17 @@ std::int64_t MilliOfGpuParts(const Resources& request) {
   return std::clamp<std::int64_t>(milli, 0, kMostParts) + 10 * std::clamp<std::int64_t>(percent, 0, kMostParts);
 }
 
-Resources OnGpu(Resources request, std::string_view gpu) {
-  if (gpu.empty()) return request;
-  for (const std::string_view part : kParts) {
-    if (const std::int64_t amount = request.Extended(part); amount > 0) request.AddExtended(NameOn(part, gpu), amount);
-  }
-  if (const std::int64_t said = request.Extended(kSaidMemory); said > 0) {
+Resources OnGpu(Resources request, std::string_view gpus) {
+  const std::int64_t whole = WholeGpusOf(request), said = whole > 0 ? 0 : request.Extended(kSaidMemory);
+  ForEachName(gpus, [&](std::string_view gpu) {
+    for (const std::string_view part : kParts) {
+      const std::int64_t amount = request.Extended(part);
+      if (amount > 0) request.AddExtended(NameOn(part, gpu), OnEach(part, amount, whole));
+    }
+    if (said <= 0) return;
     request.AddExtended(NameOn(kSaidMemory, gpu), said);
     request.AddExtended(NameOn(kMilliWithoutMemory, gpu), request.Extended(api::kGpuMilliResource));
-  }
+  });
   return request;
 }
 
@@ -186,19 +245,27 @@ bool AreAlikeWithoutGpu(const Resources& a, const Resources& b) {
   }
 }
 
-bool IsOnGpu(const Resources& held, std::string_view gpu) {
-  return std::ranges::any_of(kParts, [&](std::string_view part) { return held.Extended(NameOn(part, gpu)) > 0; });
+bool IsOnGpu(const Resources& held, std::string_view gpus) {
+  bool is_on_all = !gpus.empty();
+  ForEachName(gpus, [&](std::string_view gpu) {
+    is_on_all = is_on_all && std::ranges::any_of(
+                                 kParts, [&](std::string_view part) { return held.Extended(NameOn(part, gpu)) > 0; });
+  });
+  return is_on_all;
 }
 
 int CopiesOnGpus(const Resources& allocatable, const Resources& taken, const Resources& request, int at_most) {
   const std::string_view first = FirstPart(request);
   if (first.empty() || at_most <= 0) return at_most;
+  const std::int64_t whole = WholeGpusOf(request);
   bool is_known = false;
   std::int64_t copies = 0;
-  ForEachGpu(allocatable, first, [&](std::string_view gpu, std::int64_t) {
+  ForEachGpu(allocatable, first, [&](std::string_view gpu, std::int64_t offered) {
     is_known = true;
-    copies += RoomOn(gpu, first, allocatable, taken, request, at_most).copies;
+    if (whole > 0) copies += IsFreeGpu(gpu, offered, taken) ? 1 : 0;
+    else copies += RoomOn(gpu, first, allocatable, taken, request, at_most).copies;
   });
+  if (whole > 0) copies /= whole;
   return is_known ? static_cast<int>(std::min<std::int64_t>(copies, at_most)) : at_most;
 }
 
@@ -209,6 +276,7 @@ std::string ChooseGpu(const Resources& allocatable, const Resources& taken, cons
   std::string best;
   std::int64_t left_on_best = 0;
   if (first.empty()) return best;
+  if (const std::int64_t whole = WholeGpusOf(request)) return ChooseWholeGpus(allocatable, taken, whole, preferred);
   ForEachGpu(allocatable, first, [&](std::string_view gpu, std::int64_t) {
     const GpuRoom room = RoomOn(gpu, first, allocatable, taken, request, 1);
     if (room.copies == 0 || (!best.empty() && best == preferred)) return;
@@ -270,21 +338,26 @@ void WithholdClaimedGpus(const std::set<std::string>& devices, Resources& alloca
   allocatable.AddExtended(kGpuResource, -std::min(whole, static_cast<std::int64_t>(devices.size())));
 }
 
-std::vector<std::string> GpusOf(const kube::Pod& pod) {
-  std::vector<std::string> gpus;
+std::string GpusOf(const kube::Pod& pod) {
+  std::vector<std::string_view> gpus;
   const auto add = [&](std::string_view gpu) {
-    if (IsGpuId(gpu) && std::ranges::find(gpus, gpu) == gpus.end() && gpus.size() < kMostGpus) gpus.emplace_back(gpu);
+    if (IsGpuId(gpu) && std::ranges::find(gpus, gpu) == gpus.end() && gpus.size() < kMostGpus) gpus.push_back(gpu);
   };
   const std::string_view held = pod.metadata.Annotation(api::kHeldGpusAnnotation);
   if (held.empty()) {
-    add(pod.metadata.Annotation(api::kPlannedGpuAnnotation));
-    return gpus;
+    ForEachName(pod.metadata.Annotation(api::kPlannedGpuAnnotation), add);
+    return GpuListOf(gpus);
   }
   const kube::Result<kube::Json> containers = kube::ParseJson(held);
   const kube::Json::Object* each = containers ? containers->AsObject() : nullptr;
-  if (each == nullptr) return gpus;
-  for (const auto& [name, part] : *each) add(TextIn(part, "gpu"));
-  return gpus;
+  if (each == nullptr) return {};
+  for (const auto& [name, part] : *each) {
+    add(TextIn(part, "gpu"));
+    const kube::Json* more = part.Find("more");
+    const kube::Json::Array* list = more ? more->AsArray() : nullptr;
+    for (std::size_t i = 0; list != nullptr && i < list->size(); ++i) add(TextIn((*list)[i], "gpu"));
+  }
+  return GpuListOf(gpus);
 }
 
 }  // namespace grus

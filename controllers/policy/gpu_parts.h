@@ -4,7 +4,8 @@
 // A node whose GPUs are shared offers, beside the sum that its kubelet knows ("ai.centauruscloud.io/gpu-milli 8000"),
 // the same of each GPU: "ai.centauruscloud.io/gpu-milli#GPU-4f2c 1000". A pod asks for the sum alone; what it holds
 // names its GPU, too, once that is known. So what is added up for a node is added up for each of its GPUs. All parts
-// that one pod asks for lie on one GPU.
+// that one pod asks for lie on one GPU; but 2000 thousandths and other multiples of 1000 are so many GPUs of which
+// nobody else has any.
 //
 // Thousandths bring memory in proportion, which so needs no account, unless the pod says how many MiB. Then these are
 // held, too (kSaidMemory), and once its GPU is known, its thousandths are held a second time, as those that bring no
@@ -12,6 +13,7 @@
 // they are limited where the GPUs of a node are known, and only there.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -30,6 +32,8 @@ inline constexpr char kSaidMemory[] = "ai.centauruscloud.io/gpu-milli memory (Mi
 bool IsGpuPart(std::string_view resource);   // One of those in crds/types/sharing_names.h.
 bool IsOnOneGpu(std::string_view resource);  // Names a GPU, too.
 bool AsksForGpuParts(const Resources& request);
+std::int64_t WholeGpusOf(
+    const Resources& request);  // 2000 thousandths: 2. 0: it asks for 1000 at most, or for no such.
 
 // nullopt: it is neither word.
 std::optional<PoolPlacement> PlacementNamed(std::string_view word);
@@ -62,24 +66,33 @@ inline constexpr char kGpuClaimDriver[] = "gpu.ai.centauruscloud.io";
 // them to nobody else before these have ended. On a node whose GPUs are not shared, each is one whole GPU.
 void WithholdClaimedGpus(const std::set<std::string>& devices, Resources& allocatable);
 
-// The GPUs of a bound pod: by the agent, else by the plan; empty: not known.
-std::vector<std::string> GpusOf(const kube::Pod& pod);
+// The GPUs of a bound pod, as for OnGpu(): by the agent, else by the plan; empty: not known.
+std::string GpusOf(const kube::Pod& pod);
 
-// The request, with what it takes of this GPU. The same request if it asks for no parts or the GPU is empty.
-Resources OnGpu(Resources request, std::string_view gpu);
+// The request, with what it takes of these GPUs: "GPU-4f2c", or "GPU-4f2c,GPU-5a01" of one that asks for whole ones.
+// What it asks for else counts on each of several: too much, and never too little. The same request if it asks for no
+// parts or there are none.
+Resources OnGpu(Resources request, std::string_view gpus);
+
+std::string GpuListOf(const std::vector<std::string_view>& gpus);  // "GPU-4f2c,GPU-5a01"
+
+// Calls `visit` for each GPU of which the node offers thousandths: how many nobody holds.
+void ForEachFreeGpu(const Resources& allocatable, const Resources& taken,
+                    const std::function<void(std::string_view gpu, std::int64_t milli)>& visit);
 
 // Whether both take the same, whatever they take of which GPU.
 bool AreAlikeWithoutGpu(const Resources& a, const Resources& b);
 
-// Whether some of what is held is on this GPU.
-bool IsOnGpu(const Resources& held, std::string_view gpu);
+// Whether some of what is held is on each of these GPUs.
+bool IsOnGpu(const Resources& held, std::string_view gpus);
 
-// How many copies fit, each on one GPU; `at_most` if it asks for no parts or nothing is known of the node's GPUs. The
-// sums are not looked at. `taken` may be negative, as of a node without its pods.
+// How many copies fit, each on one GPU, or on as many free ones as it asks for; `at_most` if it asks for no parts or
+// nothing is known of the node's GPUs. The sums are not looked at. `taken` may be negative, as of a node without its
+// pods.
 int CopiesOnGpus(const Resources& allocatable, const Resources& taken, const Resources& request, int at_most);
 
-// The GPU for one more copy: `preferred` if it has room, else of those that have the fullest, or to spread the
-// emptiest. Empty: none has, or it asks for no parts.
+// The GPU for one more copy, or its whole ones, as for OnGpu(): `preferred` if it has room, else of those that have the
+// fullest, or to spread the emptiest. Empty: none has, or it asks for no parts.
 std::string ChooseGpu(const Resources& allocatable, const Resources& taken, const Resources& request,
                       PoolPlacement placement, std::string_view preferred = {});
 

@@ -36,6 +36,8 @@ struct LedgerNode {
   Resources ReservedBut(const ReservedRoom* may_use) const;
   // Whether the node is known, accepts such pods, and has room for one more beside `taken`.
   bool CanHold(const PodShape& shape, const Resources& taken) const;
+  // Among its GPUs: as the pod says, else the node.
+  PoolPlacement PlacementOf(const PodShape& shape) const { return shape.placement.value_or(state.placement); }
   // The GPU for one more such pod beside `taken`: see ChooseGpu().
   std::string GpuFor(const PodShape& shape, const Resources& taken, std::string_view preferred = {}) const;
   const NodeUse* FindUse(OwnerId owner) const;  // Null: the owner holds nothing here.

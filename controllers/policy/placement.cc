@@ -7,6 +7,7 @@
 
 #include "controllers/policy/fill.h"
 #include "controllers/policy/gpu_parts.h"
+#include "controllers/policy/lone_part.h"
 #include "controllers/policy/pod_constraints.h"
 
 namespace grus {
@@ -24,11 +25,12 @@ Resources Taken(const LedgerNode& node, const GangToPlace& gang, const Draft& dr
   return taken;
 }
 
-// Puts the member on the node, and on one of its GPUs if it asks for a part of one.
-void Draw(const LedgerNode& node, const GangToPlace& gang, std::size_t member, Draft& draft, GangPlaces& places) {
+// Puts the member on the node, and on one of its GPUs if it asks for a part of one: `preferred` if it has room.
+void Draw(const LedgerNode& node, const GangToPlace& gang, std::size_t member, Draft& draft, GangPlaces& places,
+          std::string_view preferred = {}) {
   const PodShape& shape = *(*gang.members)[member];
   std::string gpu;
-  if (AsksForGpuParts(shape.request)) gpu = node.GpuFor(shape, Taken(node, gang, draft));
+  if (AsksForGpuParts(shape.request)) gpu = node.GpuFor(shape, Taken(node, gang, draft), preferred);
   draft[node.id] += OnGpu(shape.request, gpu);
   if (gpu.empty()) return;
   if (places.gpus.size() <= member) places.gpus.resize(member + 1);
@@ -62,9 +64,19 @@ GangPlaces PlaceKinds(const ClusterLedger& ledger, const GangToPlace& gang, int 
   for (const GangPart* part : order) {
     const int copies = part->CountBelow(count);
     if (copies == 0) continue;
-    const auto filled =
-        Fill(*part->index, OverridesFor(ledger, gang, *part->index, draft), copies, part->PlacementIn(gang));
+    const FitOverrides overrides = OverridesFor(ledger, gang, *part->index, draft);
+    const PoolPlacement placement = part->PlacementIn(gang);
+    auto filled = Fill(*part->index, overrides, copies, placement);
     if (filled.empty()) return {};
+    std::string preferred;
+    if (copies == 1 && placement == PoolPlacement::kBinPack) {
+      const auto taken = [&](const LedgerNode& node) { return Taken(node, gang, draft); };
+      if (auto alone = LeastFragmenting(ledger, *part->index, overrides, filled.front().first, taken)) {
+        filled.front().first = alone->node;
+        const bool is_packed = ledger.NodeAt(alone->node)->PlacementOf(part->index->shape()) == placement;
+        if (is_packed) preferred = std::move(alone->gpus);
+      }
+    }
     auto member = part->members.begin();
     for (const auto& [id, on_node] : filled) {
       for (int i = 0; i < on_node; ++i, ++member) {
@@ -72,7 +84,7 @@ GangPlaces PlaceKinds(const ClusterLedger& ledger, const GangToPlace& gang, int 
         places.nodes[at] = id;
         // Of a part of a GPU also which: not the one that is kept for another gang.
         if (order.size() > 1 || AsksForGpuParts((*gang.members)[at]->request))
-          Draw(*ledger.NodeAt(id), gang, at, draft, places);
+          Draw(*ledger.NodeAt(id), gang, at, draft, places, preferred);
       }
     }
   }

@@ -62,7 +62,9 @@ WorkerDevices DevicesOf(const api::WorkersSpec& workers) {
       }
     }
     const Resources part = GpuPartsOf(workers.pod_template, (*containers)[i]);
-    if (AsksForGpuParts(part)) return {std::string(part.Accelerator()), 1, true, MilliOfGpuParts(part), part};
+    if (!AsksForGpuParts(part)) continue;
+    const int gpus = static_cast<int>(std::max<std::int64_t>(WholeGpusOf(part), 1));
+    return {std::string(part.Accelerator()), gpus, true, MilliOfGpuParts(part), part};
   }
   return {kGpuResource, workers.gpus_per_worker, false, workers.gpus_per_worker * kMilliOfOne};
 }

@@ -17,7 +17,7 @@ struct WorkerDevices {
   int count = 0;           // 0: it trains on CPUs.
   bool is_stated = false;  // By the template, not by gpusPerWorker.
   std::int64_t milli = 0;  // Thousandths of devices: less than `count` says where a worker has part of a GPU.
-  Resources part = {};     // Of a GPU; empty: it has whole ones.
+  Resources part = {};     // Of a GPU, or whole shared ones in thousandths; empty: it asks for whole ones.
 };
 
 // The parts of a GPU that a container of a pod template asks for.

@@ -58,6 +58,7 @@ TEST_F(Openb, EndsWithOneLineOfJson) {
            Case{{"--policy", "fgd", "--seed", "0"}, R"({"policy":"fgd","ties":"name","seed":0,)"},
            Case{{"--policy", "bestfit"}, R"({"policy":"bestfit","ties":"name","seed":1,)"},
            Case{{"--policy", "bestfit", "--ties", "random"}, R"({"policy":"bestfit","ties":"random","seed":1,)"},
+           Case{{"--policy", "planner", "--seed", "3"}, R"({"policy":"planner","ties":"name","seed":3,)"},
        }) {
     const Answer answer = RunWith(With(c.options));
 
@@ -80,10 +81,12 @@ TEST_F(Openb, SaysWhatIsWrongInOneLineAndExitsWith2) {
            Case{{}, "--nodes is missing" + usage},
            Case{{"--nodes", nodes_, "--policy", "grus"}, "--pods is missing" + usage},
            Case{files_, "--policy is missing" + usage},
-           Case{With({"--policy", "best"}), "--policy best: give grus, fgd or bestfit" + usage},
+           Case{With({"--policy", "best"}), "--policy best: give grus, planner, fgd or bestfit" + usage},
            Case{With({"--policy", "fgd", "--seed", "-1"}), "--seed -1: give a whole number, 0 or more" + usage},
            Case{With({"--policy", "fgd", "--seed", "1x"}), "--seed 1x: give a whole number, 0 or more" + usage},
            Case{With({"--policy", "fgd", "--ties", "first"}), "--ties first: give random or name" + usage},
+           Case{With({"--policy", "planner", "--ties", "name"}),
+                "--ties: the planner has none; leave the option out" + usage},
            Case{With({"--policy"}), "--policy needs a value" + usage},
            Case{With({"--pods", pods_}), "--pods is given twice" + usage},
            Case{With({"--polcy", "fgd"}), "--polcy is no option of this command" + usage},

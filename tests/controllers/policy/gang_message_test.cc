@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "crds/types/sharing_names.h"
 #include "tests/kit/shapes.h"
 
 namespace grus {
@@ -106,6 +107,31 @@ TEST(WhyPending, SaysInOneSentenceWhatIsMissing) {
        },
        "no node can hold a member that asks for 1 nvidia.com/gpu and 2 rdma/hca; check its resources, node selector, "
        "affinity and tolerations"},
+      {"never: neither part of a GPU nor whole ones",
+       [](GangDemand& d, GangStanding& s) {
+         PodShape shape = GpuPod(0);
+         shape.request.AddExtended(api::kGpuMilliResource, 1500);
+         d = Gang("t/g", 1, Shared(shape));
+         s.can_never_fit = true;
+         s.eligible_nodes = 0;
+         s.capacity = 0;
+       },
+       "no node can hold a member that asks for 1500 ai.centauruscloud.io/gpu-milli; ask for 1 to 1000 thousandths of "
+       "one GPU, or for a multiple of 1000: whole ones"},
+      {"whole GPUs are free in sum, and not together",
+       [](GangDemand& d, GangStanding& s) {
+         PodShape shape = GpuPod(0);
+         shape.request.AddExtended(api::kGpuMilliResource, 2000);
+         d = Gang("t/g", 1, Shared(shape));
+         s.fitting = 0;
+         s.lacking = api::kGpuMilliResource;
+         s.lacking_free = 3000;
+         s.lacking_total = 8000;
+       },
+       "1 member needs 2000 ai.centauruscloud.io/gpu-milli; 0 of 1 have room: 3000 of 8000 "
+       "ai.centauruscloud.io/gpu-milli are free, but no node has the part or the whole GPUs of one more member, with "
+       "all "
+       "else that it asks for; second in the queue"},
       {"never: members of two kinds",
        [](GangDemand& d, GangStanding& s) {
          d = Gang("t/g", 1, 16);

@@ -208,23 +208,74 @@ TEST(GpuParts, ResourcesAreAlikeOnWhicheverGpu) {
 }
 
 TEST(GpuParts, ThePodsGpusAreThoseOfTheAgentElseThatOfThePlan) {
-  using Gpus = std::vector<std::string>;
   kube::Pod pod;
-  EXPECT_EQ(GpusOf(pod), Gpus());
+  EXPECT_EQ(GpusOf(pod), "");
   pod.metadata.annotations = {{api::kPlannedGpuAnnotation, "GPU-1"}};
-  EXPECT_EQ(GpusOf(pod), Gpus({"GPU-1"}));
+  EXPECT_EQ(GpusOf(pod), "GPU-1");
   pod.metadata.annotations = {{api::kPlannedGpuAnnotation, "GPU-1"},
                               {api::kHeldGpusAnnotation, R"({"c":{"gpu":"GPU-2","milli":300}})"}};
-  EXPECT_EQ(GpusOf(pod), Gpus({"GPU-2"}));
+  EXPECT_EQ(GpusOf(pod), "GPU-2");
   pod.metadata.annotations = {
       {api::kHeldGpusAnnotation, R"({"c":{"gpu":"GPU-2"},"d":{"gpu":"GPU-1"},"e":{"gpu":"GPU-2"}})"}};
-  EXPECT_EQ(GpusOf(pod), Gpus({"GPU-2", "GPU-1"}));
-  for (const char* nonsense : {"x", "[]", "{}", R"({"c":{"gpu":"a#b"}})", R"({"c":7})"}) {
+  EXPECT_EQ(GpusOf(pod), "GPU-2,GPU-1");
+  pod.metadata.annotations = {{api::kPlannedGpuAnnotation, "GPU-1,GPU-3,,x#y,GPU-1"}};
+  EXPECT_EQ(GpusOf(pod), "GPU-1,GPU-3");
+  pod.metadata.annotations = {
+      {api::kHeldGpusAnnotation, R"({"c":{"gpu":"GPU-2","milli":1000,"more":[{"gpu":"GPU-3"},{"gpu":7},8]}})"}};
+  EXPECT_EQ(GpusOf(pod), "GPU-2,GPU-3");
+  for (const char* nonsense : {"x", "[]", "{}", R"({"c":{"gpu":"a#b"}})", R"({"c":7})", R"({"c":{"more":"GPU-1"}})"}) {
     pod.metadata.annotations = {{api::kHeldGpusAnnotation, nonsense}};
-    EXPECT_EQ(GpusOf(pod), Gpus()) << nonsense;
+    EXPECT_EQ(GpusOf(pod), "") << nonsense;
   }
   pod.metadata.annotations = {{api::kPlannedGpuAnnotation, std::string(300, 'x')}};
-  EXPECT_EQ(GpusOf(pod), Gpus());
+  EXPECT_EQ(GpusOf(pod), "");
+}
+
+TEST(GpuParts, AMultipleOfAThousandIsSoManyGpusOfWhichNobodyHasAny) {
+  EXPECT_EQ(WholeGpusOf(Milli(2000)), 2);
+  for (const std::int64_t parts : {0, 300, 1000, 1500, 2001}) EXPECT_EQ(WholeGpusOf(Milli(parts)), 0) << parts;
+  const Resources offered = StateOf(NodeWith(kTwoGpus)).allocatable;
+  const Resources both = OnGpu(Milli(2000), "GPU-1,GPU-2");
+
+  EXPECT_EQ(CopiesOnGpus(offered, {}, Milli(2000), 10), 1);
+  EXPECT_EQ(CopiesOnGpus(offered, {}, Milli(3000), 10), 0);
+  EXPECT_EQ(CopiesOnGpus(offered, {}, Milli(1500), 10), 0) << "neither a part nor whole ones";
+  EXPECT_EQ(CopiesOnGpus(offered, OnGpu(Milli(1), "GPU-2"), Milli(2000), 10), 0) << "somebody has a part of one";
+  EXPECT_EQ(CopiesOnGpus(offered, both, Milli(1), 10), 0);
+  EXPECT_EQ(ChooseGpu(offered, {}, Milli(2000), kPack), "GPU-1,GPU-2");
+  EXPECT_EQ(ChooseGpu(offered, OnGpu(Milli(1), "GPU-2"), Milli(2000), kSpread, "GPU-1,GPU-2"), "");
+  EXPECT_EQ(both.Extended("ai.centauruscloud.io/gpu-milli#GPU-1"), 1000);
+  EXPECT_EQ(both.Extended("ai.centauruscloud.io/gpu-milli#GPU-2"), 1000);
+  EXPECT_EQ(both.Extended(api::kGpuMilliResource), 2000);
+  EXPECT_TRUE(IsOnGpu(both, "GPU-2,GPU-1"));
+  EXPECT_FALSE(IsOnGpu(both, "GPU-2,GPU-3"));
+  EXPECT_TRUE(AreAlikeWithoutGpu(both, Milli(2000)));
+}
+
+TEST(GpuParts, OfWholeGpusThePlannedOnesComeFirst) {
+  Resources offered = Milli(4000);
+  for (const char* gpu : {"GPU-1", "GPU-2", "GPU-3", "GPU-4"}) {
+    offered.AddExtended(std::string(api::kGpuMilliResource) + "#" + gpu, 1000);
+  }
+
+  EXPECT_EQ(ChooseGpu(offered, {}, Milli(2000), kPack, "GPU-4,GPU-2"), "GPU-2,GPU-4");
+  EXPECT_EQ(ChooseGpu(offered, OnGpu(Milli(5), "GPU-2"), Milli(2000), kPack, "GPU-4,GPU-2"), "GPU-1,GPU-4");
+  EXPECT_EQ(ChooseGpu(offered, {}, Milli(2000), kPack, "GPU-9"), "GPU-1,GPU-2");
+}
+
+// memory-mib is of containers that ask for parts; whole GPUs come with all that they have.
+TEST(GpuParts, WholeGpusHaveAllTheirMemory) {
+  const Resources offered = StateOf(NodeWith(kTwoGpus)).allocatable;
+  kube::Pod pod;
+  pod.metadata.annotations = {{api::kMemoryMiBAnnotation, "100"}};
+  pod.spec.containers.resize(1);
+  pod.spec.containers[0].resources.requests = {{api::kGpuMilliResource, kube::Quantity(2000)}};
+
+  const Resources request = RequestOf(pod);
+
+  EXPECT_EQ(request.Extended(kSaidMemory), 0);
+  EXPECT_EQ(OnGpu(request, "GPU-1,GPU-2").Extended(std::string(kSaidMemory) + "#GPU-1"), 0);
+  EXPECT_EQ(CopiesOnGpus(offered, {}, request, 5), 1);
 }
 
 TEST(GpuParts, AWholeGpuIsAThousandThousandths) {
@@ -431,7 +482,7 @@ TEST(SharedGpus, NoGpuIsEverOverfull) {
       gang.key = key;
       const int kinds = 1 + below(3);
       for (int kind = 0; kind < kinds; ++kind) {
-        PodShape wanted = PartPod(50 * (1 + below(20)));
+        PodShape wanted = PartPod(below(4) == 0 ? 1000 * (1 + below(3)) : 50 * (1 + below(20)));
         if (const int wish = below(3); wish > 0) wanted.placement = wish == 1 ? kPack : kSpread;
         const ShapePtr shape = Shared(std::move(wanted));
         for (int copies = 1 + below(3); copies > 0; --copies) gang.members.push_back(shape);
@@ -459,23 +510,28 @@ TEST(SharedGpus, NoGpuIsEverOverfull) {
         ledger.Release(running.back());
         running.pop_back();
       }
-      const PodShape probe = PartPod(50 * (1 + below(20)));
+      const PodShape probe = PartPod(50 * (1 + below(20))), whole = PartPod(1000 * (2 + below(2)));
       int room = 0;
+      std::int64_t whole_room = 0;
       for (NodeId id = 0; id < ledger.node_limit(); ++id) {
         const LedgerNode& node = *ledger.NodeAt(id);
-        std::int64_t sum = 0;
+        std::int64_t sum = 0, free_gpus = 0;
         for (const auto& [name, offered] : node.state.allocatable.extended) {
           if (!name.starts_with("ai.centauruscloud.io/gpu-milli#")) continue;
           const std::int64_t used = node.used.Extended(name);
           ASSERT_LE(used, offered) << name << ", seed " << seed << ", step " << step;
           ASSERT_GE(used, 0) << name << ", seed " << seed;
           sum += used;
+          free_gpus += used == 0 ? 1 : 0;
           room += static_cast<int>((offered - used) / probe.request.Extended(api::kGpuMilliResource));
         }
         ASSERT_EQ(sum, node.used.Extended(api::kGpuMilliResource)) << "seed " << seed;
+        whole_room += free_gpus / WholeGpusOf(whole.request);
       }
       ASSERT_EQ(ledger.RoomFor("me", probe, 1000).copies, room) << "seed " << seed;
       ASSERT_EQ(ledger.IndexFor(probe)->copies(), room) << "seed " << seed;
+      ASSERT_EQ(ledger.RoomFor("me", whole, 1000).copies, whole_room) << "seed " << seed;
+      ASSERT_EQ(ledger.IndexFor(whole)->copies(), whole_room) << "seed " << seed;
     }
     ASSERT_GT(started, 3) << "seed " << seed;
   }

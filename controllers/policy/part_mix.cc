@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/policy/part_mix.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "controllers/policy/gpu_parts.h"
+#include "crds/types/sharing_names.h"
+
+namespace grus {
+namespace {
+
+constexpr double kCoverage = 0.95;  // Of the pods by the typical ones, as in the published runs of openb.
+constexpr std::int64_t kHeldPerChange = 64;
+constexpr std::size_t kMostKinds = 64;  // Rare ones cost time and change little.
+
+// All that tells one kind from another; memory is left out, as by fragmentation.h.
+PodShape KindOf(const Resources& request, const PodShape* shape) {
+  PodShape kind;
+  if (shape != nullptr) kind = AloneOf(*shape);
+  kind.placement.reset();
+  kind.request = {};
+  kind.request.milli_cpu = request.milli_cpu;
+  kind.request.AddExtended(api::kGpuMilliResource, request.Extended(api::kGpuMilliResource));
+  return kind;
+}
+
+}  // namespace
+
+GpuRequest GpuRequestOf(const Resources& request) {
+  GpuRequest asked{.milli_cpu = request.milli_cpu};
+  const std::int64_t milli = request.Extended(api::kGpuMilliResource), whole = WholeGpusOf(request);
+  if (milli <= 0) return asked;
+  asked.devices = static_cast<int>(std::clamp<std::int64_t>(whole, 1, std::numeric_limits<int>::max()));
+  // More than a GPU has fits nowhere.
+  asked.device_milli = whole > 0 ? kWholeDevice : static_cast<int>(std::min<std::int64_t>(milli, kWholeDevice + 1));
+  return asked;
+}
+
+void PartMix::Count(const Resources& request, const PodShape* shape, int sign) {
+  if (request.Extended(api::kGpuMilliResource) <= 0) return;
+  ShapePtr kind = pool_.Share(KindOf(request, shape));
+  const auto [it, is_new] = kinds_.try_emplace(kind.get());
+  if (is_new) it->second.shape = std::move(kind);
+  it->second.held += sign;
+  held_ += sign;
+  --changes_left_;
+  if (it->second.held <= 0) kinds_.erase(it);
+}
+
+std::uint64_t PartMix::version() const {
+  Refresh();
+  return version_;
+}
+
+void PartMix::Refresh() const {
+  if (changes_left_ > 0) return;
+  changes_left_ = held_ / kHeldPerChange + 1;
+  ++version_;
+  std::vector<const Kind*> kinds;
+  for (const auto& [shape, kind] : kinds_) kinds.push_back(&kind);
+  const auto is_before = [](const Kind* a, const Kind* b) {
+    if (a->held != b->held) return a->held > b->held;
+    return GpuRequestOf(a->shape->request) < GpuRequestOf(b->shape->request);
+  };
+  std::ranges::sort(kinds, is_before);
+  typical_.clear();
+  std::int64_t covered = 0;
+  for (const Kind* kind : kinds) {
+    if (typical_.size() == kMostKinds || static_cast<double>(covered) >= kCoverage * static_cast<double>(held_)) break;
+    covered += kind->held;
+    typical_.push_back({kind->shape, {GpuRequestOf(kind->shape->request), static_cast<double>(kind->held)}});
+  }
+  for (TypicalShape& one : typical_) one.pod.share /= static_cast<double>(covered);
+}
+
+std::vector<TypicalPod> PartMix::TypicalOn(const NodeState& node) const {
+  Refresh();
+  std::vector<TypicalPod> typical;
+  for (const TypicalShape& one : typical_) {
+    TypicalPod& pod = typical.emplace_back(one.pod);
+    if (!Accepts(node, *one.shape)) pod.request.models = 0;
+  }
+  return typical;
+}
+
+}  // namespace grus
