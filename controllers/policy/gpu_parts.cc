@@ -78,7 +78,8 @@ std::string ChooseWholeGpus(const Resources& allocatable, const Resources& taken
     if (IsFreeGpu(gpu, offered, taken)) free.push_back(gpu);
   });
   if (static_cast<std::int64_t>(free.size()) < whole) return {};
-  std::ranges::stable_partition(free, [&](std::string_view gpu) { return std::ranges::count(wanted, gpu) > 0; });
+  std::stable_partition(free.begin(), free.end(),
+                        [&](std::string_view gpu) { return std::ranges::count(wanted, gpu) > 0; });
   free.resize(static_cast<std::size_t>(whole));
   std::ranges::sort(free);
   return GpuListOf(free);
