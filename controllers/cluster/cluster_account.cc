@@ -215,7 +215,8 @@ void ClusterAccount::OnPod(const kube::Change& change, bool is_first_list) {
 }
 
 void ClusterAccount::BindLocked(const kube::Pod& pod, std::string_view node, const Resources& request) {
-  const ShapePtr footprint = shapes_.Share(FootprintOf(pod));
+  // Of those with parts of GPUs, the ledger knows also where such pods may run.
+  const ShapePtr footprint = AsksForGpuParts(request) ? NeedOfLocked(pod) : shapes_.Share(FootprintOf(pod));
   std::string owner = OwnerOf(pod);
   if (owner.empty()) owner = OwnerOfOthers(pod.metadata.ns);
   ledger_.Bind(std::string(pod.metadata.uid), std::string(node), request, owner, footprint);

@@ -62,7 +62,7 @@ Resources RequestOf(const kube::Pod& pod) {
   for (const auto& [name, need] : PodNeeds(pod.spec, &kube::ResourceRequirements::requests)) Set(request, name, need);
   if (pod.spec.resources) TakeOfPod(pod.spec.resources->requests, request);
   request += FromList(pod.spec.overhead);
-  AddSaidMemory(pod, request);
+  AddSaidOfParts(pod, request);
   request.pods = 1;
   return request;
 }

@@ -22,7 +22,7 @@ FitIndex::FitIndex(PodShape shape)
     if (each > 0) amounts_.push_back({std::string(name), each, 0, 0});
   };
   for (const auto& [name, each] : shape_.request.extended) {  // First: the scarce ones.
-    if (name != kSaidMemory) add(name, each);                 // It is limited by single GPUs.
+    if (!IsSaidOfParts(name)) add(name, each);                // Limited by single GPUs.
   }
   for (const char* name : {"cpu", "memory", "pods"}) add(name, shape_.request.Amount(name));
 }

@@ -63,24 +63,31 @@ std::int64_t OnEach(std::string_view part, std::int64_t amount, std::int64_t who
   return whole > 0 && part == api::kGpuMilliResource ? kMilliOfGpu : amount;
 }
 
-// Nobody has any of it.
-bool IsFreeGpu(std::string_view gpu, std::int64_t offered, const Resources& taken) {
-  return offered >= kMilliOfGpu && taken.Extended(NameOn(api::kGpuMilliResource, gpu)) <= 0;
+// Nobody has any of it, and it has as much memory as each container says, where several ask for 1000 each.
+bool IsFreeGpu(std::string_view gpu, const Resources& allocatable, const Resources& taken, const Resources& request) {
+  const std::int64_t said = request.Extended(kSaidMemory) / std::max<std::int64_t>(WholeGpusOf(request), 1);
+  const std::int64_t memory = allocatable.Extended(NameOn(kSaidMemory, gpu));
+  if (memory > 0 && said > memory) return false;
+  const std::string name = NameOn(api::kGpuMilliResource, gpu);
+  return allocatable.Extended(name) >= kMilliOfGpu && taken.Extended(name) <= 0;
 }
 
-// The first `whole` GPUs of which nobody has anything, those of `preferred` before others, as a list; empty: there are
-// not as many.
-std::string ChooseWholeGpus(const Resources& allocatable, const Resources& taken, std::int64_t whole,
+// The first GPUs of which nobody has anything, as many as it asks for, as a list; those of `preferred` before others.
+// Empty: there are not as many.
+std::string ChooseWholeGpus(const Resources& allocatable, const Resources& taken, const Resources& request,
                             std::string_view preferred) {
+  const auto whole = static_cast<std::size_t>(WholeGpusOf(request));
   std::vector<std::string_view> free, wanted;
-  ForEachName(preferred, [&](std::string_view gpu) { wanted.push_back(gpu); });
-  ForEachGpu(allocatable, api::kGpuMilliResource, [&](std::string_view gpu, std::int64_t offered) {
-    if (IsFreeGpu(gpu, offered, taken)) free.push_back(gpu);
+  ForEachName(preferred, [&](std::string_view gpu) {
+    if (wanted.size() < kMostGpus) wanted.push_back(gpu);
   });
-  if (static_cast<std::int64_t>(free.size()) < whole) return {};
+  ForEachGpu(allocatable, api::kGpuMilliResource, [&](std::string_view gpu, std::int64_t) {
+    if (IsFreeGpu(gpu, allocatable, taken, request)) free.push_back(gpu);
+  });
+  if (free.size() < whole) return {};
   std::stable_partition(free.begin(), free.end(),
                         [&](std::string_view gpu) { return std::ranges::count(wanted, gpu) > 0; });
-  free.resize(static_cast<std::size_t>(whole));
+  free.resize(whole);
   std::ranges::sort(free);
   return GpuListOf(free);
 }
@@ -169,7 +176,8 @@ bool AsksForGpuParts(const Resources& request) { return !FirstPart(request).empt
 
 std::int64_t WholeGpusOf(const Resources& request) {
   const std::int64_t milli = request.Extended(api::kGpuMilliResource);
-  return milli > kMilliOfGpu && milli % kMilliOfGpu == 0 ? milli / kMilliOfGpu : 0;
+  const bool is_whole = milli > kMilliOfGpu && milli % kMilliOfGpu == 0 && request.Extended(kMixedParts) == 0;
+  return is_whole ? milli / kMilliOfGpu : 0;
 }
 
 std::optional<PoolPlacement> PlacementNamed(std::string_view word) {
@@ -193,13 +201,20 @@ std::int64_t RestOf(std::int64_t offer, std::int64_t taken) {
 
 std::int64_t SaidMemoryOf(const kube::ObjectMeta& pod) { return std::min(api::MemoryMiBSaidBy(pod), kMostSaid); }
 
-void AddSaidMemory(const kube::Pod& pod, Resources& request) {
+void AddSaidOfParts(const kube::Pod& pod, Resources& request) {
   if (request.Extended(api::kGpuMilliResource) <= 0) return;
+  const auto milli_of = [](const kube::Container& container) {
+    const kube::Quantity* milli = kube::FindResource(container.resources.requests, api::kGpuMilliResource);
+    return milli != nullptr ? milli->Value() : 0;
+  };
+  const auto is_broken = [&](const kube::Container& container) { return milli_of(container) % kMilliOfGpu != 0; };
+  const bool is_mixed =
+      std::ranges::any_of(pod.spec.containers, is_broken) || std::ranges::any_of(pod.spec.init_containers, is_broken);
+  if (WholeGpusOf(request) > 0 && is_mixed) request.AddExtended(kMixedParts, 1);
   const std::int64_t said = SaidMemoryOf(pod.metadata);
   if (said == 0) return;
-  const auto asks = [](const kube::Container& container) {
-    const kube::Quantity* milli = kube::FindResource(container.resources.requests, api::kGpuMilliResource);
-    return milli != nullptr && milli->Value() > 0 && milli->Value() <= kMilliOfGpu;
+  const auto asks = [&](const kube::Container& container) {
+    return milli_of(container) > 0 && milli_of(container) <= kMilliOfGpu;
   };
   // At a time: an init container that ends has what the others get after it, and holds it beside the sidecars before.
   std::int64_t sidecars = 0, most = 0;
@@ -261,9 +276,9 @@ int CopiesOnGpus(const Resources& allocatable, const Resources& taken, const Res
   const std::int64_t whole = WholeGpusOf(request);
   bool is_known = false;
   std::int64_t copies = 0;
-  ForEachGpu(allocatable, first, [&](std::string_view gpu, std::int64_t offered) {
+  ForEachGpu(allocatable, first, [&](std::string_view gpu, std::int64_t) {
     is_known = true;
-    if (whole > 0) copies += IsFreeGpu(gpu, offered, taken) ? 1 : 0;
+    if (whole > 0) copies += IsFreeGpu(gpu, allocatable, taken, request) ? 1 : 0;
     else copies += RoomOn(gpu, first, allocatable, taken, request, at_most).copies;
   });
   if (whole > 0) copies /= whole;
@@ -277,7 +292,7 @@ std::string ChooseGpu(const Resources& allocatable, const Resources& taken, cons
   std::string best;
   std::int64_t left_on_best = 0;
   if (first.empty()) return best;
-  if (const std::int64_t whole = WholeGpusOf(request)) return ChooseWholeGpus(allocatable, taken, whole, preferred);
+  if (WholeGpusOf(request) > 0) return ChooseWholeGpus(allocatable, taken, request, preferred);
   ForEachGpu(allocatable, first, [&](std::string_view gpu, std::int64_t) {
     const GpuRoom room = RoomOn(gpu, first, allocatable, taken, request, 1);
     if (room.copies == 0 || (!best.empty() && best == preferred)) return;

@@ -29,6 +29,9 @@ namespace grus {
 // MiB. No resource of Kubernetes can have this name, so that no pod asks for it itself.
 inline constexpr char kSaidMemory[] = "ai.centauruscloud.io/gpu-milli memory (MiB)";
 
+// 1: the thousandths of its containers come to whole GPUs in sum alone. So they lie on one GPU, which has not as many.
+inline constexpr char kMixedParts[] = "parts of GPUs that are no whole ones";
+
 bool IsGpuPart(std::string_view resource);   // One of those in crds/types/sharing_names.h.
 bool IsOnOneGpu(std::string_view resource);  // Names a GPU, too.
 bool AsksForGpuParts(const Resources& request);
@@ -48,8 +51,10 @@ std::int64_t RestOf(std::int64_t offer, std::int64_t taken);
 // any GPU has.
 std::int64_t SaidMemoryOf(const kube::ObjectMeta& pod);
 
-// Adds the memory that the pod says for its thousandths, if it does.
-void AddSaidMemory(const kube::Pod& pod, Resources& request);
+// Adds what the sum of its thousandths does not tell: the memory that the pod says for them, and kMixedParts.
+void AddSaidOfParts(const kube::Pod& pod, Resources& request);
+// Neither is a resource of a node.
+inline bool IsSaidOfParts(std::string_view name) { return name == kSaidMemory || name == kMixedParts; }
 
 // Thousandths of GPUs that the parts come to; memory alone counts as none.
 std::int64_t MilliOfGpuParts(const Resources& request);

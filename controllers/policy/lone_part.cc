@@ -2,6 +2,8 @@
 #include "controllers/policy/lone_part.h"
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -26,11 +28,40 @@ NodeGpus GpusOn(const NodeState& node, const Resources& taken) {
   return gpus;
 }
 
-std::optional<GpuPlacement> PlaceOn(const PartMix& mix, const LedgerNode& node, const NodeGpus& gpus,
-                                    const FitIndex& index) {
-  if (gpus.names.empty()) return std::nullopt;
-  return PlacePod(gpus.free, GpuRequestOf(index.shape().request), mix.TypicalOn(node.state));
-}
+class Scores {
+ public:
+  Scores(const ClusterLedger& ledger, const FitIndex& index)
+      : mix_(ledger.part_mix()),
+        nodes_version_(ledger.nodes_version()),
+        request_(GpuRequestOf(index.shape().request)) {}
+
+  // Nullopt: no room, as far as thousandths and CPUs say.
+  std::optional<GpuPlacement> PlaceOn(const LedgerNode& node, const NodeGpus& gpus) const {
+    if (gpus.names.empty()) return std::nullopt;
+    return PlacePod(gpus.free, request_, mix_.TypicalOn(node.id, node.state, nodes_version_));
+  }
+
+  std::optional<double> Of(const LedgerNode& node, const Resources& taken) {
+    NodeGpus gpus = GpusOn(node.state, taken);
+    if (gpus.names.empty()) return std::nullopt;
+    std::ranges::sort(gpus.free.device_milli);
+    const std::vector<TypicalPod>& typical = mix_.TypicalOn(node.id, node.state, nodes_version_);
+    const auto [known, is_new] = known_.try_emplace({&typical, gpus.free.milli_cpu, gpus.free.device_milli});
+    if (is_new) {
+      if (const auto placement = PlacePod(gpus.free, request_, typical)) known->second = placement->score;
+    }
+    return known->second;
+  }
+
+ private:
+  // What tells one node from another: of thousands, most are as free as another.
+  using Likeness = std::tuple<const std::vector<TypicalPod>*, std::int64_t, std::vector<int>>;
+
+  const PartMix& mix_;
+  const std::uint64_t nodes_version_;
+  const GpuRequest request_;
+  std::map<Likeness, std::optional<double>> known_;
+};
 
 }  // namespace
 
@@ -48,27 +79,24 @@ std::optional<LonePlace> LeastFragmenting(const ClusterLedger& ledger, const Fit
     best = id;
     best_score = *score;
   };
-  const auto score_of = [&](const LedgerNode& node, const Resources& used) -> std::optional<double> {
-    const auto placement = PlaceOn(mix, node, GpusOn(node.state, used), index);
-    return placement ? std::optional(placement->score) : std::nullopt;
-  };
+  Scores scores(ledger, index);
   for (const auto& [rank, nodes] : index.buckets()) {
     if (rank.tier != tier) continue;
     for (const NodeId id : nodes) {
       if (!overrides.empty() && overrides.contains(id)) continue;
       const LedgerNode& node = *ledger.NodeAt(id);
-      compare(id, index.ScoreOf(id, version, [&] { return score_of(node, node.Taken()); }));
+      compare(id, index.ScoreOf(id, version, [&] { return scores.Of(node, node.Taken()); }));
     }
   }
   for (const auto& [id, copies] : overrides) {
     if (copies <= 0 || !index.IsEligible(id) || index.RankOf(id).tier != tier) continue;
     const LedgerNode& node = *ledger.NodeAt(id);
-    compare(id, score_of(node, taken(node)));
+    compare(id, scores.Of(node, taken(node)));
   }
   if (!best) return std::nullopt;
   const LedgerNode& node = *ledger.NodeAt(*best);
   const NodeGpus gpus = GpusOn(node.state, overrides.contains(*best) ? taken(node) : node.Taken());
-  const std::optional<GpuPlacement> placement = PlaceOn(mix, node, gpus, index);
+  const std::optional<GpuPlacement> placement = scores.PlaceOn(node, gpus);
   std::vector<std::string_view> names;
   for (const int device : placement->devices) {
     names.push_back(gpus.names[static_cast<std::size_t>(device)]);

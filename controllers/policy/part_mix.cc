@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kCoverage = 0.95;  // Of the pods by the typical ones, as in the published runs of openb.
 constexpr std::int64_t kHeldPerChange = 64;
-constexpr std::size_t kMostKinds = 64;  // Rare ones cost time and change little.
+constexpr std::size_t kMostKinds = 64;  // One bit each. Rare ones cost time and change little.
 
 // All that tells one kind from another; memory is left out, as by fragmentation.h.
 PodShape KindOf(const Resources& request, const PodShape* shape) {
@@ -58,6 +58,8 @@ void PartMix::Refresh() const {
   if (changes_left_ > 0) return;
   changes_left_ = held_ / kHeldPerChange + 1;
   ++version_;
+  accepted_.clear();
+  lists_.clear();
   std::vector<const Kind*> kinds;
   for (const auto& [shape, kind] : kinds_) kinds.push_back(&kind);
   const auto is_before = [](const Kind* a, const Kind* b) {
@@ -75,14 +77,25 @@ void PartMix::Refresh() const {
   for (TypicalShape& one : typical_) one.pod.share /= static_cast<double>(covered);
 }
 
-std::vector<TypicalPod> PartMix::TypicalOn(const NodeState& node) const {
-  Refresh();
-  std::vector<TypicalPod> typical;
-  for (const TypicalShape& one : typical_) {
-    TypicalPod& pod = typical.emplace_back(one.pod);
-    if (!Accepts(node, *one.shape)) pod.request.models = 0;
+std::uint64_t PartMix::AcceptedBy(const NodeState& node) const {
+  std::uint64_t accepted = 0;
+  for (std::size_t i = 0; i < typical_.size(); ++i) {
+    if (Accepts(node, *typical_[i].shape)) accepted |= std::uint64_t{1} << i;
   }
-  return typical;
+  return accepted;
+}
+
+const std::vector<TypicalPod>& PartMix::TypicalOn(NodeId id, const NodeState& node, std::uint64_t nodes_version) const {
+  Refresh();
+  if (std::exchange(nodes_version_, nodes_version) != nodes_version) accepted_.clear();
+  if (id >= accepted_.size()) accepted_.resize(id + 1);
+  if (!accepted_[id]) accepted_[id] = AcceptedBy(node);
+  const auto [list, is_new] = lists_.try_emplace(*accepted_[id]);
+  for (std::size_t i = 0; is_new && i < typical_.size(); ++i) {
+    TypicalPod& pod = list->second.emplace_back(typical_[i].pod);
+    if ((list->first >> i & 1) == 0) pod.request.models = 0;
+  }
+  return list->second;
 }
 
 }  // namespace grus

@@ -69,7 +69,9 @@ GangPlaces PlaceKinds(const ClusterLedger& ledger, const GangToPlace& gang, int 
     auto filled = Fill(*part->index, overrides, copies, placement);
     if (filled.empty()) return {};
     std::string preferred;
-    if (copies == 1 && placement == PoolPlacement::kBinPack) {
+    // Whether there would be room is another question, which is asked more often.
+    const bool is_for_now = !gang.on_empty_cluster && gang.freed.empty();
+    if (copies == 1 && placement == PoolPlacement::kBinPack && is_for_now) {
       const auto taken = [&](const LedgerNode& node) { return Taken(node, gang, draft); };
       if (auto alone = LeastFragmenting(ledger, *part->index, overrides, filled.front().first, taken)) {
         filled.front().first = alone->node;

@@ -144,6 +144,15 @@ class Search {
     return std::nullopt;
   }
 
+  // Those that are whole already, if it waits for several: by preference.
+  static std::string FreeGpusOf(const Resources& allocatable, const Resources& taken) {
+    std::vector<std::string_view> free;
+    ForEachFreeGpu(allocatable, taken, [&](std::string_view gpu, std::int64_t milli) {
+      if (milli >= kWholeDevice) free.push_back(gpu);
+    });
+    return GpuListOf(free);
+  }
+
   void Add(NodeId id, const FitIndex& index, int copies) {
     const PodShape& shape = index.shape();
     const LedgerNode& node = *ledger_.NodeAt(id);
@@ -158,7 +167,7 @@ class Search {
       kept += reserved;
       taken += kept;
       std::string gpu = names_gpus_ ? node.GpuFor(shape, taken) : std::string();
-      if (gpu.empty() && names_gpus_) gpu = node.GpuFor(shape, kept);
+      if (gpu.empty() && names_gpus_) gpu = node.GpuFor(shape, kept, FreeGpusOf(node.state.allocatable, taken));
       reserved += OnGpu(shape.request, gpu);
     }
   }

@@ -13,14 +13,14 @@ namespace {
 using kube::Json;
 
 constexpr char kWorkerContainer[] = "worker";
-constexpr std::int64_t kMostDevices = 10'000, kMilliOfOne = 1000;
+constexpr std::int64_t kMostDevices = 10'000, kMilliOfOne = 1000, kMostParts = kMostDevices * kMilliOfOne;
 
 // The API server refuses what is no quantity, and fractions of a device: any count will do for them.
-int CountOf(const Json& amount) {
-  if (const auto number = amount.AsInt()) return static_cast<int>(std::clamp<std::int64_t>(*number, 0, kMostDevices));
+int CountOf(const Json& amount, std::int64_t most = kMostDevices) {
+  if (const auto number = amount.AsInt()) return static_cast<int>(std::clamp<std::int64_t>(*number, 0, most));
   const std::string* text = amount.AsString();
   const auto quantity = text ? kube::ParseQuantity(*text) : kube::Result<kube::Quantity>(kube::Quantity());
-  return quantity ? static_cast<int>(std::clamp<std::int64_t>(quantity->Value(), 0, kMostDevices)) : 0;
+  return quantity ? static_cast<int>(std::clamp<std::int64_t>(quantity->Value(), 0, most)) : 0;
 }
 
 }  // namespace
@@ -31,7 +31,8 @@ Resources GpuPartsOf(const Json& container) {
     const Json* amounts = container.At({"resources", kind});
     if (!amounts || !amounts->AsObject()) continue;
     for (const auto& [resource, amount] : *amounts->AsObject()) {
-      if (IsGpuPart(resource) && parts.Extended(resource) == 0) parts.AddExtended(resource, CountOf(amount));
+      if (IsGpuPart(resource) && parts.Extended(resource) == 0)
+        parts.AddExtended(resource, CountOf(amount, kMostParts));
     }
   }
   return parts;

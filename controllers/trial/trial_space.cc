@@ -54,7 +54,8 @@ std::vector<std::int32_t> HalvedBatches(const std::string& type, std::int32_t sm
   return halved;
 }
 
-// Of the node, empty; less than 0: it has none, not even ones that are not offered now. With parts, how many.
+// Of the node, empty; less than 0: it has none, not even ones that are not offered now. With parts, how many; a pod's
+// whole GPUs of a shared node count as one part.
 std::int64_t GpusOn(const kube::Node& node, const Workload& workload) {
   if (!AsksForGpuParts(workload.part)) {
     const kube::Quantity* gpus = kube::FindResource(node.status.allocatable, kGpuResource);
@@ -62,7 +63,8 @@ std::int64_t GpusOn(const kube::Node& node, const Workload& workload) {
   }
   const NodeState state = StateOf(node);
   if (kube::FindResource(node.status.allocatable, workload.part.Accelerator()) == nullptr) return -1;
-  return CopiesThatFit(state.allocatable, {}, workload.part, kMostGpus);
+  const std::int64_t copies = CopiesThatFit(state.allocatable, {}, workload.part, kMostGpus);
+  return workload.is_pod ? copies : copies * std::max(1, workload.gpus_per_worker);
 }
 
 // One without a name if there are none.

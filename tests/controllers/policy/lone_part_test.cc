@@ -110,6 +110,27 @@ TEST_F(LonePart, APodWithoutGpusStaysAwayFromFreeGpus) {
   EXPECT_EQ(Place(cpu_only), "b") << "a has no room for it";
 }
 
+// Typical pods are those that tolerate the taint of the nodes with GPUs, as all that run there do.
+TEST_F(LonePart, ATaintOfTheNodesChangesNothing) {
+  const std::vector<kube::Toleration> tolerations = {{.key = "nvidia.com/gpu", .op = "Exists"}};
+  for (const char* name : {"a", "b"}) {
+    NodeState node = SharedNode(name, 1);
+    node.taints = {{.key = "nvidia.com/gpu", .value = "", .effect = "NoSchedule"}};
+    ledger_.PutNode(node);
+  }
+  PodShape tolerant = PartPod(500);
+  tolerant.tolerations = tolerations;
+  for (int i = 0; i < 20; ++i) {
+    ledger_.Bind("typical-" + std::to_string(i), "elsewhere", tolerant.request, "", Shared(tolerant));
+  }
+  Hold("a", 400, "GPU-a0");
+  Hold("b", 500, "GPU-b0");
+  PodShape small = PartPod(100);
+  small.tolerations = tolerations;
+
+  EXPECT_EQ(Place(small), "a GPU-a0");
+}
+
 // Half of the pods can only use b: what is free on a counts for the other half.
 TEST_F(LonePart, WhoMayNotUseANodeDoesNotCountThere) {
   ledger_.PutNode(SharedNode("a", 2));
@@ -166,14 +187,14 @@ TEST(PartMix, IsThoseThatHoldAnyNow) {
   for (int i = 0; i < 3; ++i) mix.Count(Asking(500), nullptr, 1);
   mix.Count(Asking(2000), nullptr, 1);
 
-  std::vector<TypicalPod> typical = mix.TypicalOn(node);
+  std::vector<TypicalPod> typical = mix.TypicalOn(0, node, 1);
   ASSERT_EQ(typical.size(), 2U);
   EXPECT_EQ(typical[0].request, (GpuRequest{1000, 1, 500}));
   EXPECT_DOUBLE_EQ(typical[0].share, 0.75);
   EXPECT_EQ(typical[1].request, (GpuRequest{1000, 2, kWholeDevice}));
 
   for (int i = 0; i < 3; ++i) mix.Count(Asking(500), nullptr, -1);
-  typical = mix.TypicalOn(node);
+  typical = mix.TypicalOn(0, node, 1);
   ASSERT_EQ(typical.size(), 1U);
   EXPECT_EQ(typical[0].request.devices, 2);
   mix.Count(Asking(2000), nullptr, -1);
@@ -199,13 +220,13 @@ TEST(PartMix, PodsOfManyJobsThatAskForTheSameAreOneKind) {
     shape.request.memory_bytes = i;
     mix.Count(shape.request, &shape, 1);
   }
-  EXPECT_EQ(mix.TypicalOn(SharedNode("a", 1)).size(), 1U);
+  EXPECT_EQ(mix.TypicalOn(0, SharedNode("a", 1), 1).size(), 1U);
 }
 
 TEST(PartMix, KnowsOfSixtyFourKindsAtMost) {
   PartMix mix;
   for (int i = 1; i <= 900; ++i) mix.Count(Asking(i), nullptr, 1);
-  EXPECT_EQ(mix.TypicalOn(SharedNode("a", 1)).size(), 64U);
+  EXPECT_EQ(mix.TypicalOn(0, SharedNode("a", 1), 1).size(), 64U);
 }
 
 TEST(PartMix, MoreThanAGpuHasFitsNowhere) {

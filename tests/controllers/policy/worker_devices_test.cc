@@ -37,6 +37,8 @@ TEST(DevicesOf, WhatTheTemplateAsksForCountsElseGpusPerWorker) {
       {"whole GPUs of a shared node, each with its process",
        R"([{"name":"worker","resources":{"limits":{"ai.centauruscloud.io/gpu-milli":2000}}}])",
        "ai.centauruscloud.io/gpu-milli", 2},
+      {"sixteen of them", R"([{"name":"worker","resources":{"limits":{"ai.centauruscloud.io/gpu-milli":"16000"}}}])",
+       "ai.centauruscloud.io/gpu-milli", 16},
       {"the same by Alnair's names",
        R"([{"name":"worker","resources":{"limits":{"alnair/vgpu-memory":"2","alnair/vgpu-compute":"50"}}}])",
        "alnair/vgpu-compute", 1},
