@@ -33,7 +33,8 @@ struct ModelContainer {
 };
 
 struct ModelPod {
-  std::string name = {}, planned_gpu = {};
+  std::string name = {};
+  std::vector<std::string> planned_gpus = {};
   std::optional<GpushareAssumption> assumed = {};
   std::int64_t memory_mib = 0;  // Of each container; 0: in proportion.
   std::vector<ModelContainer> containers = {};
@@ -112,7 +113,7 @@ class PartModel {
       pod.containers.push_back(container);
     }
     if (options_.mode == SharingMode::kGpushare && Happens(60)) pod.assumed = GpushareAssumption{Draw(0, 8), next_};
-    else if (Happens(40)) pod.planned_gpu = Happens(80) ? "GPU-" + std::to_string(Draw(0, 8)) : "nonsense, \"GPU";
+    else if (Happens(40)) pod.planned_gpus = {Happens(80) ? "GPU-" + std::to_string(Draw(0, 8)) : "nonsense, \"GPU"};
     if (options_.says_memory && Happens(50)) pod.memory_mib = 512 * Draw(1, 12);
     waiting_.push_back(pod);
     pods_.push_back(std::move(pod));
@@ -334,7 +335,7 @@ class PartModel {
         asks.push_back({.pod = {"a", pod.name},
                         .container = container.name,
                         .amounts = container.amounts,
-                        .planned_gpu = pod.planned_gpu,
+                        .planned_gpus = pod.planned_gpus,
                         .assumed = pod.assumed,
                         .memory_mib = pod.memory_mib,
                         .has_started = running_.contains(pod.name)});

@@ -95,7 +95,7 @@ TEST_F(PendingPartsTest, AreContainersOfThisNodeThatAskForParts) {
   EXPECT_FALSE(asks[0].has_started);
   EXPECT_EQ(asks[1].container, "main");
   EXPECT_EQ(asks[1].amounts[PartResource::kMemory], 2);
-  EXPECT_EQ(asks[1].planned_gpu, "GPU-1");
+  EXPECT_THAT(asks[1].planned_gpus, ::testing::ElementsAre("GPU-1"));
   EXPECT_TRUE(asks[1].has_started);
 }
 
