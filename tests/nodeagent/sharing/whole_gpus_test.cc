@@ -69,6 +69,9 @@ TEST(WholeGpus, ThatArePlannedForOthersComeLast) {
   EXPECT_THAT(Chosen(view), ElementsAre("A", "D"));
   view.asks->back().has_started = true;
   EXPECT_THAT(Chosen(view), ElementsAre("B", "D")) << "it has what it asked for";
+  view.asks->back().has_started = false;
+  view.held = {{HeldParts{.pod = {"a", "part"}, .container = "c300", .ids = {{kMilli, {{"E", 0}}}}}}};
+  EXPECT_THAT(Chosen(view), ElementsAre("B", "D")) << "so it has here";
 }
 
 TEST(WholeGpus, OfSeveralThatMayBeAskingTheFirstWithAPlanDecides) {
@@ -140,12 +143,21 @@ TEST(PartsBesideWholeGpus, TakeOfThePlannedOnesThatWhichIsNotForTheWhole) {
   EXPECT_THAT(Chosen(view), ElementsAre("C")) << "the whole ones have been given";
 }
 
+TEST(PartsBesideWholeGpus, ComeTogetherWithTheOtherPartsOfThePod) {
+  ChooserView view = Call(300, {{"A", 400}, {"B", 600}, {"C", 1000}, {"D", 1000}});
+  view.asks = {{Ask("p", 300), Ask("p", 200), Ask("p", 2000)}};
+  EXPECT_THAT(Chosen(view), ElementsAre("B")) << "where 200 fit, too";
+}
+
 TEST(PartsBesideWholeGpus, OfAnInitContainerLieOnAGpuThatCanBeGivenWholeThen) {
   ChooserView view = Call(300, {{"A", 400}, {"B", 1000}, {"C", 1000}});
   view.asks = {{Ask("p", 300), Ask("p", 2000)}};
   EXPECT_THAT(Chosen(view), ElementsAre("A"));
   view.asks->front().is_init = true;
   EXPECT_THAT(Chosen(view), ElementsAre("B"));
+  for (PartAsk& ask : *view.asks) ask.planned_gpus = {"A", "C", "B"};
+  view.gpus[1].free[kMilli] = 999;
+  EXPECT_THAT(Chosen(view), ElementsAre("C")) << "of those that are planned, too";
 }
 
 TEST(PartsBesideWholeGpus, KeepOffThoseThatArePlannedWholeForOthers) {
