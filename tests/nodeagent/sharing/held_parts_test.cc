@@ -39,6 +39,9 @@ TEST(HeldParts, WholeGpusAreAllIdsOfTwoOrMore) {
   EXPECT_FALSE(of({{"A", 1000}, {"B", 500}}).has_whole_gpus());
   EXPECT_FALSE(of({{"A", 1000}, {"B", 500}, {"C", 500}}).has_whole_gpus());
   EXPECT_FALSE(HeldParts{}.has_whole_gpus());
+  HeldParts twice = of({{"A", 1000}, {"B", 999}});
+  twice.ids[PartResource::kMilli].push_back({"B", 998});
+  EXPECT_FALSE(twice.has_whole_gpus());
   EXPECT_EQ(of({{"A", 1000}, {"B", 500}}).amounts_on("B")[PartResource::kMilli], 500);
 }
 
