@@ -96,11 +96,15 @@ milli() { # milli NAME THOUSANDTHS [ANNOTATIONS] [THOUSANDTHS]: a pod; the secon
     '.spec.containers[0].command[2] = $tell | .spec.containers[0] as $first
      | if $second > 0 then .spec.containers += [$first | .name = "aside" | .resources.limits["ai.centauruscloud.io/gpu-milli"] = $second] else . end'
 }
+after_init() { # after_init THOUSANDTHS: the pod on standard input, with an init container that asks for them.
+  jq -c --argjson milli "$1" '.spec.initContainers = [.spec.containers[0] | .name = "init" | .command[2] = "exit 0"
+    | .resources.limits["ai.centauruscloud.io/gpu-milli"] = $milli]'
+}
 # What a pod of the mode milli has, "CONTAINER GPU THOUSANDTHS MIB" for each GPU: by the kubelet's record, by the environment, by
 # the annotation, by the metrics.
 milli_recorded() {
   local container gpu count
-  record | jq -r --arg uid "$(kube get pod "$1" -o 'jsonpath={.metadata.uid}')" '.Data.PodDeviceEntries[] | select(.PodUID == $uid)
+  record | jq -r --arg uid "$(kube get pod "$1" -o 'jsonpath={.metadata.uid}')" '.Data.PodDeviceEntries[] | select(.PodUID == $uid and .ContainerName != "init")
       | .ContainerName as $container | [.DeviceIDs[][] | sub("_[0-9]+$"; "")] | group_by(.)[] | "\($container) \(.[0]) \(length)"' \
     | while read -r container gpu count; do
         echo "$container $gpu $count $(((gpu_sizes[${gpu: -1}] * 1024 - 500) * count / 1000))"

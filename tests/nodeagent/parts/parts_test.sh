@@ -321,6 +321,15 @@ milli three 3000 | kube create -f - >/dev/null
 check "where two are free, 3000 are refused" within 20 is pod/three UnexpectedAdmissionError .status.reason
 check "and the pod is told what is free" says pod/three "3 whole GPUs, and of those that work nobody has a part of 2: .*$(gpu_of small) has 700" .status.message
 check "the second part ends" remove aside three
+milli warm 3000 | after_init 300 | kube create -f - >/dev/null
+check "a pod whose init container had a part gets three whole GPUs" runs warm
+check "all agrees" within 15 milli_agrees warm 3
+check "it ends" remove warm
+milli cold 300 | after_init 2000 | kube create -f - >/dev/null
+check "of the GPUs of an init container the kubelet gives any ids to the next: a pod that asks for less then fails" within 20 \
+  is pod/cold UnexpectedAdmissionError .status.reason
+check "and is told why" says pod/cold '300 ai.centauruscloud.io/gpu-milli: the devices lie on several GPUs' .status.message
+check "it ends" remove cold
 milli both 200 '' 3000 | kube create -f - >/dev/null
 check "a pod with a container on a part and one on three whole GPUs runs" runs both
 check "all agrees on both" within 15 milli_agrees both 4
