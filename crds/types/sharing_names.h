@@ -24,11 +24,11 @@ inline constexpr char kPackingScheduler[] = "alnair-cost-saving", kSpreadingSche
 // Annotation of a pod, by users when they create it: MiB of each of its containers that asks for thousandths.
 inline constexpr char kMemoryMiBAnnotation[] = "sharing.ai.centauruscloud.io/memory-mib";
 
-// Annotations of a pod. By the manager: the UUID of the GPU that its plan has for it.
+// Annotations of a pod. By the manager: the UUID of the GPU that its plan has for it; of whole GPUs, "UUID,UUID".
 inline constexpr char kPlannedGpuAnnotation[] = "sharing.ai.centauruscloud.io/planned-gpu";
 // By the agent: what its containers have, {"CONTAINER": {"gpu": UUID, "milli": thousandths, "memoryMiB": ...}};
 // "overridden": true where the pod sets NVIDIA_VISIBLE_DEVICES itself, and so may see other GPUs;
-// of claims on several GPUs, the others as "more".
+// of whole GPUs, and of claims on several, the others as "more".
 inline constexpr char kHeldGpusAnnotation[] = "sharing.ai.centauruscloud.io/gpus";
 // By the agent: what holds its containers to their parts.
 inline constexpr char kEnforcementAnnotation[] = "sharing.ai.centauruscloud.io/enforcement";

@@ -46,9 +46,9 @@ bool Read(const Json& object, const char* key, std::int64_t& number) {
   return found != nullptr;
 }
 
-Json EnvironmentOf(const std::vector<ClaimedPart>& parts) {
+Json EnvironmentOf(const std::vector<GpuPart>& parts) {
   std::string gpus, milli, memory;
-  for (const ClaimedPart& part : parts) {
+  for (const GpuPart& part : parts) {
     const char* const comma = gpus.empty() ? "" : ",";
     gpus.append(comma).append(part.gpu);
     milli.append(comma).append(std::to_string(part.milli));
@@ -122,12 +122,12 @@ std::vector<ReadyDevice> ReadyDevicesOf(const AllocatedClaim& claim, const std::
   return devices;
 }
 
-std::vector<ClaimedPart> PartsOfRequest(const AllocatedClaim& claim, std::string_view request) {
-  std::vector<ClaimedPart> parts;
+std::vector<GpuPart> PartsOfRequest(const AllocatedClaim& claim, std::string_view request) {
+  std::vector<GpuPart> parts;
   for (const AllocatedPart& part : claim.parts) {
     if (part.request != request) continue;
-    const auto same = std::ranges::find(parts, part.gpu, &ClaimedPart::gpu);
-    ClaimedPart& sum = same == parts.end() ? parts.emplace_back(ClaimedPart{.gpu = part.gpu}) : *same;
+    const auto same = std::ranges::find(parts, part.gpu, &GpuPart::gpu);
+    GpuPart& sum = same == parts.end() ? parts.emplace_back(GpuPart{.gpu = part.gpu}) : *same;
     sum.milli += part.milli;
     sum.memory_mib += part.memory_mib;
   }

@@ -27,6 +27,6 @@ std::optional<AllocatedClaim> ReadCdiSpec(std::string_view text);
 std::vector<ReadyDevice> ReadyDevicesOf(const AllocatedClaim& claim, const std::string& pool);
 
 // What of the claim the request has, by GPU.
-std::vector<ClaimedPart> PartsOfRequest(const AllocatedClaim& claim, std::string_view request);
+std::vector<GpuPart> PartsOfRequest(const AllocatedClaim& claim, std::string_view request);
 
 }  // namespace grus

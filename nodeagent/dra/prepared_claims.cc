@@ -111,7 +111,7 @@ kube::Status PreparedClaims::Remove(const std::string& uid) {
   return {};
 }
 
-std::vector<ClaimedPart> PreparedClaims::PartsOf(const std::string& cdi_id) const {
+std::vector<GpuPart> PreparedClaims::PartsOf(const std::string& cdi_id) const {
   const std::scoped_lock lock(mutex_);
   for (const auto& [uid, claim] : claims_) {
     if (cdi_id.find(uid) == std::string::npos) continue;

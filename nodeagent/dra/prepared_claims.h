@@ -27,7 +27,7 @@ class PreparedClaims {
   kube::Status Write(const AllocatedClaim& claim);
   kube::Status Remove(const std::string& uid);  // Success if it is not there.
 
-  std::vector<ClaimedPart> PartsOf(const std::string& cdi_id) const;  // See ClaimedParts.
+  std::vector<GpuPart> PartsOf(const std::string& cdi_id) const;  // See ClaimedParts.
   std::map<std::string, std::string> Holders() const;  // Of each GPU of which any holds a part, by UUID: one of them.
 
  private:

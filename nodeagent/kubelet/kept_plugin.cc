@@ -41,6 +41,10 @@ KeptPlugin::KeptPlugin(DevicePlugin& plugin, const std::string& folder, std::fun
 TimePoint KeptPlugin::Look(bool has_news, const std::stop_token& stop) {
   const std::optional<FileIdentity> kubelet = IdentityOf(folder_ + "/" + kKubeletSocketName);
   const TimePoint now = clock_.Now();
+  if (!std::exchange(has_looked_, true) && IdentityOf(folder_ + "/" + socket_name_)) {
+    left_ = kubelet;
+    left_at_ = now;
+  }
   if (has_news) {
     retry_.Reset();
     next_try_ = std::min(next_try_, std::max(now, tried_at_ + kLeastBetweenTries));

@@ -3,7 +3,8 @@
 //
 // The kubelet forgets a plugin when it starts, and when it has lost the plugin's list of devices. It also mixes up two
 // connections of one resource: when the older one ends, it drops the newer. So before each registration the old server
-// ends, and the kubelet gets time to notice. Look() and End() are for one thread; the rest is thread-safe.
+// ends, and the kubelet gets time to notice; also where the agent before was killed, and left its socket. Look() and
+// End() are for one thread; the rest is thread-safe.
 #pragma once
 
 #include <atomic>
@@ -81,6 +82,7 @@ class KeptPlugin {
   kube::TimePoint tried_at_ = kube::TimePoint::min(), next_try_ = kube::TimePoint::min();
   std::optional<FileIdentity> left_;  // The kubelet's socket with which a server was registered that has ended,
   kube::TimePoint left_at_;           // and when it has.
+  bool has_looked_ = false;
   kube::Backoff retry_;
   kube::FailureNews news_;
 };

@@ -65,18 +65,19 @@ MpsRecord::MpsRecord(std::string folder) : folder_(std::move(folder)) {
 }
 
 kube::Status MpsRecord::Set(PartResource resource, const std::vector<PartId>& ids, bool is_under_mps) {
-  if (ids.empty()) return {};
-  const std::string& gpu = ids.front().gpu;
   const std::scoped_lock lock(mutex_);
-  const auto known = given_.find(gpu);
-  Ids next = known == given_.end() ? Ids() : known->second;
-  for (const PartId& id : ids) {
-    if (is_under_mps) next[resource].insert(id.number);
-    else if (const auto found = next.find(resource); found != next.end()) found->second.erase(id.number);
+  for (const std::string& gpu : GpusOf(ids)) {
+    const auto known = given_.find(gpu);
+    Ids next = known == given_.end() ? Ids() : known->second;
+    for (const PartId& id : ids) {
+      if (id.gpu != gpu) continue;
+      if (is_under_mps) next[resource].insert(id.number);
+      else if (const auto found = next.find(resource); found != next.end()) found->second.erase(id.number);
+    }
+    if (known == given_.end() ? !is_under_mps : known->second == next) continue;
+    if (kube::Status written = Write(gpu, next); !written) return written;
+    given_[gpu] = std::move(next);
   }
-  if (known == given_.end() ? !is_under_mps : known->second == next) return {};
-  if (kube::Status written = Write(gpu, next); !written) return written;
-  given_[gpu] = std::move(next);
   return {};
 }
 

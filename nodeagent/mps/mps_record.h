@@ -25,7 +25,7 @@ class MpsRecord {
   // Reads what is there.
   explicit MpsRecord(std::string folder);
 
-  // Before the kubelet is answered. Error: it cannot be written, and is as before.
+  // Before the kubelet is answered. Error: it cannot be written for a GPU, and is as before of that.
   kube::Status Set(PartResource resource, const std::vector<PartId>& ids, bool is_under_mps);
   bool HasAll(PartResource resource, const std::vector<PartId>& ids) const;  // False without ids.
   std::vector<std::string> gpus() const;                                     // UUIDs of folders that are there.

@@ -145,7 +145,8 @@ std::optional<std::map<std::string, std::set<kube::ObjectKey>>> MpsSharing::Hold
   std::map<std::string, std::set<kube::ObjectKey>> holders;
   for (const HeldParts& part : PartsOf(*held, kPartResources)) {
     const auto is_given = [&](const auto& one) { return record_.HasAll(one.first, one.second); };
-    if (std::ranges::any_of(part.ids, is_given)) holders[part.first_gpu()].insert(part.pod);
+    if (std::ranges::none_of(part.ids, is_given)) continue;
+    for (const std::string& gpu : part.gpus()) holders[gpu].insert(part.pod);
   }
   return holders;
 }
@@ -182,6 +183,8 @@ kube::Status MpsSharing::Give(const PartToGive& part, ContainerSetup& setup) {
     const std::scoped_lock lock(mutex_);
     is_wanted = is_wanted_.value_or(false);
   }
+  // Who has whole GPUs is alone on them.
+  is_wanted = is_wanted && !AreWholeGpus(part.resource, part.ids);
   if (kube::Status recorded = record_.Set(part.resource, part.ids, is_wanted); !recorded) return recorded;
   if (is_wanted) AddMps(part, MpsDaemon::PipesIn(FolderOf(part.ids.front().gpu)), options_.shm_folder, setup);
   return {};

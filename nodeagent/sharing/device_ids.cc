@@ -36,11 +36,15 @@ std::vector<PartId> ParsePartIds(const std::vector<std::string>& ids) {
 
 bool AreOnOneGpu(const std::vector<PartId>& ids) { return ids.empty() || ids.front().gpu == ids.back().gpu; }
 
-std::string GpuNames(const std::vector<PartId>& ids) {
+std::vector<std::string> GpusOf(const std::vector<PartId>& ids) {
   std::set<std::string> gpus;
   for (const PartId& id : ids) gpus.insert(id.gpu);
+  return {gpus.begin(), gpus.end()};
+}
+
+std::string GpuNames(const std::vector<PartId>& ids) {
   std::string list;
-  for (const std::string& gpu : gpus) list.append(list.empty() ? "" : ", ").append(gpu);
+  for (const std::string& gpu : GpusOf(ids)) list.append(list.empty() ? "" : ", ").append(gpu);
   return list;
 }
 

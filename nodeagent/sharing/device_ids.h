@@ -26,7 +26,8 @@ bool CanHaveParts(std::string_view uuid, std::int64_t count);
 
 // Sorted, without those that are none.
 std::vector<PartId> ParsePartIds(const std::vector<std::string>& ids);
-bool AreOnOneGpu(const std::vector<PartId>& ids);      // REQUIRES: sorted.
-std::string GpuNames(const std::vector<PartId>& ids);  // "GPU-1, GPU-2"
+bool AreOnOneGpu(const std::vector<PartId>& ids);                 // REQUIRES: sorted.
+std::vector<std::string> GpusOf(const std::vector<PartId>& ids);  // By UUID.
+std::string GpuNames(const std::vector<PartId>& ids);             // "GPU-1, GPU-2"
 
 }  // namespace grus

@@ -22,24 +22,16 @@ const SharedGpu* GpuOf(std::span<const SharedGpu> gpus, const std::string& uuid)
 
 void AddParts(const HeldParts& held, const NodePod& pod, const std::string& enforcement,
               std::span<const SharedGpu> gpus, std::vector<GivenPart>& parts) {
-  const auto add = [&](const std::string& uuid, std::int64_t milli, std::int64_t memory_mib) {
-    const SharedGpu* const gpu = GpuOf(gpus, uuid);
+  for (const GpuPart& part : PartsByGpu(held, gpus)) {
+    const SharedGpu* const gpu = GpuOf(gpus, part.gpu);
     parts.push_back({.pod = held.pod,
                      .pod_uids = UidsOf(pod),
                      .container = held.container,
-                     .gpu = uuid,
+                     .gpu = part.gpu,
                      .index = gpu == nullptr ? std::nullopt : std::optional(gpu->index),
-                     .milli = milli,
-                     .memory_mib = memory_mib,
+                     .milli = part.milli,
+                     .memory_mib = part.memory_mib,
                      .enforcement = enforcement});
-  };
-  if (!held.ids.empty()) {
-    const SharedGpu* const gpu = GpuOf(gpus, held.first_gpu());
-    add(held.first_gpu(), MilliOf(held.amounts()),
-        MemoryMiBOf(held.amounts(), gpu == nullptr ? SharedGpu() : *gpu, held.memory_mib));
-  }
-  for (const ClaimedPart& claimed : held.claimed) {
-    if (held.ids.empty() || claimed.gpu != held.first_gpu()) add(claimed.gpu, claimed.milli, claimed.memory_mib);
   }
 }
 

@@ -10,6 +10,8 @@
 
 #include "crds/types/part_memory.h"
 #include "crds/types/sharing_names.h"
+#include "nodeagent/sharing/shared_gpus.h"
+#include "nodeagent/sharing/whole_gpus.h"
 
 namespace grus {
 namespace {
@@ -32,28 +34,6 @@ const PartAsk* AskOf(const ChooserView& view, const HeldParts& held) {
   return found == view.asks->end() ? nullptr : &*found;
 }
 
-// Containers that may be asking for the first time.
-std::vector<const PartAsk*> Candidates(const ChooserView& view) {
-  std::vector<const PartAsk*> candidates;
-  if (!view.asks) return candidates;
-  for (const PartAsk& ask : *view.asks) {
-    if (ask.has_started || ask.amounts[view.resource] != view.amount) continue;
-    const auto is_held = [&](const HeldParts& held) { return IsOf(ask, held); };
-    if (view.held && std::ranges::any_of(*view.held, is_held)) continue;
-    candidates.push_back(&ask);
-  }
-  const auto is_listed = [&](const PartAsk* ask) { return view.listed.contains(ask->pod); };
-  if (std::ranges::any_of(candidates, is_listed)) std::erase_if(candidates, std::not_fn(is_listed));
-  return candidates;
-}
-
-// The pod of all candidates; null: they are none or of several.
-const kube::ObjectKey* PodOf(const std::vector<const PartAsk*>& candidates) {
-  if (candidates.empty()) return nullptr;
-  const kube::ObjectKey& pod = candidates.front()->pod;
-  return std::ranges::all_of(candidates, [&](const PartAsk* ask) { return ask->pod == pod; }) ? &pod : nullptr;
-}
-
 // Of one GPU: of the resource that is asked for, and of memory, where that is thousandths.
 struct GpuAmounts {
   std::int64_t amount = 0, mib = 0;
@@ -70,6 +50,12 @@ GpuAmounts OnGpu(const GpuRoom& gpu, const ChooserView& view, std::int64_t amoun
   return {amount, said_mib > 0 ? said_mib : gpu.total_mib * amount / whole};
 }
 
+// What the container takes of this GPU.
+GpuAmounts AskOn(const GpuRoom& gpu, const ChooserView& view, const PartAsk& ask) {
+  if (IsForWholeGpus(view.resource, ask.amounts[view.resource])) return OnGpu(gpu, view, gpu.total[view.resource], 0);
+  return OnGpu(gpu, view, std::min(ask.amounts[view.resource], kMostAsked), std::min(ask.memory_mib, kMostAsked));
+}
+
 // What containers ask for that do not have it yet.
 template <typename Predicate>
 GpuAmounts SumOfAsks(const ChooserView& view, const GpuRoom& gpu, const Predicate& is_meant) {
@@ -78,8 +64,7 @@ GpuAmounts SumOfAsks(const ChooserView& view, const GpuRoom& gpu, const Predicat
     const auto has_it = [&](const HeldParts& held) { return IsOf(ask, held) && held.ids.contains(view.resource); };
     if (ask.is_init || ask.has_started || !is_meant(ask)) continue;
     if (view.held && std::ranges::any_of(*view.held, has_it)) continue;
-    const std::int64_t asked = std::min(ask.amounts[view.resource], kMostAsked);
-    const GpuAmounts on_gpu = OnGpu(gpu, view, asked, std::min(ask.memory_mib, kMostAsked));
+    const GpuAmounts on_gpu = AskOn(gpu, view, ask);
     sum.amount += on_gpu.amount;
     sum.mib += on_gpu.mib;
   }
@@ -93,9 +78,8 @@ std::vector<const GpuRoom*> BestOf(const ChooserView& view, const std::vector<co
   std::map<std::string, GpuAmounts> planned;  // For others.
   for (const GpuRoom* gpu : fitting) {
     planned[gpu->uuid] = SumOfAsks(view, *gpu, [&](const PartAsk& ask) {
-      if ((pod != nullptr && ask.pod == *pod) || ask.planned_gpu != gpu->uuid) return false;
-      const std::int64_t asked = std::min(ask.amounts[view.resource], kMostAsked);
-      return OnGpu(*gpu, view, asked, ask.memory_mib).FitInto(FreeOf(*gpu, view));
+      if ((pod != nullptr && ask.pod == *pod) || std::ranges::count(ask.planned_gpus, gpu->uuid) == 0) return false;
+      return AskOn(*gpu, view, ask).FitInto(FreeOf(*gpu, view));
     });
   }
   const auto narrow = [&](const auto& is_good) {
@@ -109,13 +93,20 @@ std::vector<const GpuRoom*> BestOf(const ChooserView& view, const std::vector<co
   };
   narrow([&](const GpuRoom* gpu) { return has_room(gpu, OnGpu(*gpu, view, view.amount, said_mib)); });
   if (pod == nullptr) return fitting;
+  if (const std::int64_t awaited = WholeGpusAwaited(view, *pod); awaited > 0) {
+    // What an init container had is given to the next one of the pod.
+    const bool is_init = candidates.front()->is_init;
+    narrow([&](const GpuRoom* gpu) { return is_init ? IsFree(*gpu) : !IsFree(*gpu) || FreeGpus(view) > awaited; });
+  }
   narrow([&](const GpuRoom* gpu) {
     return view.held && std::ranges::any_of(*view.held, [&](const HeldParts& held) {
              return held.pod == *pod && std::ranges::count(held.gpus(), gpu->uuid) > 0;
            });
   });
   narrow([&](const GpuRoom* gpu) {
-    return has_room(gpu, SumOfAsks(view, *gpu, [&](const PartAsk& ask) { return ask.pod == *pod; }));
+    return has_room(gpu, SumOfAsks(view, *gpu, [&](const PartAsk& ask) {
+                      return ask.pod == *pod && !IsForWholeGpus(view.resource, ask.amounts[view.resource]);
+                    }));
   });
   return fitting;
 }
@@ -200,11 +191,19 @@ Error NoRoomBeside(const ChooserView& view, const Partner& partner) {
                                                 " free. Create the pod again once others have ended, or ask for less");
 }
 
-const GpuRoom* PlannedOf(const std::vector<const PartAsk*>& candidates, const std::vector<const GpuRoom*>& fitting) {
+// Of those that are planned for its pod, the fullest; others of them are for containers that ask for whole GPUs.
+const GpuRoom* PlannedOf(const ChooserView& view, const std::vector<const PartAsk*>& candidates,
+                         const std::vector<const GpuRoom*>& fitting) {
   for (const PartAsk* candidate : candidates) {
-    if (candidate->planned_gpu.empty()) continue;
-    const auto found = std::ranges::find(fitting, candidate->planned_gpu, &GpuRoom::uuid);
-    if (found != fitting.end()) return *found;
+    std::vector<const GpuRoom*> planned;
+    std::ranges::copy_if(fitting, std::back_inserter(planned), [&](const GpuRoom* gpu) {
+      return std::ranges::count(candidate->planned_gpus, gpu->uuid) > 0;
+    });
+    const auto is_free = [](const GpuRoom* gpu) { return IsFree(*gpu); };
+    const std::int64_t awaited = WholeGpusAwaited(view, candidate->pod);
+    if (awaited > 0 && candidate->is_init) std::erase_if(planned, std::not_fn(is_free));
+    else if (awaited > 0 && std::ranges::count_if(planned, is_free) <= awaited) std::erase_if(planned, is_free);
+    if (!planned.empty()) return *std::ranges::min_element(planned, {}, [](const GpuRoom* gpu) { return Left(*gpu); });
   }
   return nullptr;
 }
@@ -237,17 +236,18 @@ kube::Result<GpuChoice> ChooseForFirst(const ChooserView& view, const std::optio
     });
     if (fitting.empty()) continue;
     if (partner && std::ranges::count(fitting, partner->gpu, &GpuRoom::uuid) > 0) {
-      return GpuChoice{partner->gpu, partner};
+      return GpuChoice{{partner->gpu}, partner};
     }
-    if (const GpuRoom* planned = PlannedOf(candidates, fitting)) return GpuChoice{planned->uuid};
+    if (const GpuRoom* planned = PlannedOf(view, candidates, fitting)) return GpuChoice{{planned->uuid}};
     const std::vector<const GpuRoom*> best = BestOf(view, candidates, other ? 0 : counterpart, std::move(fitting));
     const bool is_spread = PlacementFor(view, candidates) == PartPlacement::kSpread;
     const auto order = [&](const GpuRoom* gpu) { return is_spread ? -Left(*gpu) : Left(*gpu); };
-    return GpuChoice{(*std::ranges::min_element(best, {}, order))->uuid};
+    return GpuChoice{{(*std::ranges::min_element(best, {}, order))->uuid}};
   }
   if (!other) return NoMemory(view, *counterparts.rbegin());
   // It is not known what else the container will ask for, or no GPU has room for that: where there is most.
-  return GpuChoice{(*std::ranges::max_element(able, {}, [&](const GpuRoom* gpu) { return gpu->free[*other]; }))->uuid};
+  return GpuChoice{
+      {(*std::ranges::max_element(able, {}, [&](const GpuRoom* gpu) { return gpu->free[*other]; }))->uuid}};
 }
 
 }  // namespace
@@ -278,6 +278,28 @@ std::set<kube::ObjectKey> PodsToAwait(const ChooserView& view) {
   return unknown;
 }
 
+std::vector<const PartAsk*> Candidates(const ChooserView& view) {
+  std::vector<const PartAsk*> candidates;
+  if (!view.asks) return candidates;
+  for (const PartAsk& ask : *view.asks) {
+    if (ask.has_started || ask.amounts[view.resource] != view.amount || HoldsAny(view, ask)) continue;
+    candidates.push_back(&ask);
+  }
+  const auto is_listed = [&](const PartAsk* ask) { return view.listed.contains(ask->pod); };
+  if (std::ranges::any_of(candidates, is_listed)) std::erase_if(candidates, std::not_fn(is_listed));
+  return candidates;
+}
+
+const kube::ObjectKey* PodOf(const std::vector<const PartAsk*>& candidates) {
+  if (candidates.empty()) return nullptr;
+  const kube::ObjectKey& pod = candidates.front()->pod;
+  return std::ranges::all_of(candidates, [&](const PartAsk* ask) { return ask->pod == pod; }) ? &pod : nullptr;
+}
+
+bool HoldsAny(const ChooserView& view, const PartAsk& ask) {
+  return view.held && std::ranges::any_of(*view.held, [&](const HeldParts& held) { return IsOf(ask, held); });
+}
+
 std::int64_t PodAmount(const ChooserView& view) {
   const std::vector<const PartAsk*> candidates = Candidates(view);
   const kube::ObjectKey* const pod = PodOf(candidates);
@@ -290,16 +312,17 @@ std::int64_t PodAmount(const ChooserView& view) {
 
 std::int64_t SaidMemory(const ChooserView& view) {
   const std::vector<const PartAsk*> candidates = Candidates(view);
-  if (PodOf(candidates) == nullptr) return 0;
+  if (PodOf(candidates) == nullptr || IsForWholeGpus(view.resource, view.amount)) return 0;
   const std::int64_t said = candidates.front()->memory_mib;
   return said == api::kSenselessMemory ? 0 : said;
 }
 
 kube::Result<GpuChoice> ChooseGpu(const ChooserView& view) {
+  if (IsForWholeGpus(view.resource, view.amount)) return ChooseWholeGpus(view);
   const std::optional<Partner> partner = FindPartner(view);
   if (partner && (partner->is_sure || partner->is_likely)) {
     const auto gpu = std::ranges::find(view.gpus, partner->gpu, &GpuRoom::uuid);
-    if (gpu != view.gpus.end() && gpu->free[view.resource] >= view.amount) return GpuChoice{gpu->uuid, partner};
+    if (gpu != view.gpus.end() && gpu->free[view.resource] >= view.amount) return GpuChoice{{gpu->uuid}, partner};
     if (partner->is_sure) return NoRoomBeside(view, *partner);
   }
   kube::Result<GpuChoice> choice = ChooseForFirst(view, partner);

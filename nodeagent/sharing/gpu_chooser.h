@@ -11,7 +11,8 @@
 //
 // Of the GPUs with room, it is the planned one; else one that leaves room for what is planned there for others, and
 // that has other containers of the pod, and room for the rest of them, each as far as any has; of these the fullest, or
-// the emptiest for who is to be spread.
+// the emptiest for who is to be spread. Of a pod that also asks for whole GPUs (whole_gpus.h) a part leaves enough
+// free ones, if it can.
 #pragma once
 
 #include <optional>
@@ -34,7 +35,7 @@ struct GpuRoom {
 // The last call that was not refused.
 struct LastPart {
   PartResource resource = PartResource::kMilli;
-  std::vector<PartId> ids = {};  // All on one GPU; never empty.
+  std::vector<PartId> ids = {};  // Of one GPU where there is a counterpart; never empty.
   bool is_fresh = false;         // It was answered so recently that no other container can have been begun since.
   bool is_refused = false;       // A later call was: the kubelet has given up the pod, and goes on to another.
   const std::string& gpu() const { return ids.front().gpu; }
@@ -44,6 +45,7 @@ struct ChooserView {
   PartResource resource = PartResource::kMilli;
   std::int64_t amount = 0;
   std::vector<GpuRoom> gpus = {};                   // Healthy ones, by index.
+  std::set<std::string> needed = {};                // Of these, by UUID, those that must be among whole GPUs.
   std::optional<std::vector<HeldParts>> held = {};  // nullopt: PodResources does not answer.
   std::set<kube::ObjectKey> listed = {};            // Pods that PodResources lists, if they hold nothing, too.
   std::optional<std::vector<PartAsk>> asks = {};    // nullopt: the API server has not answered yet.
@@ -65,11 +67,17 @@ std::optional<Partner> FindPartner(const ChooserView& view);
 std::set<kube::ObjectKey> PodsToAwait(const ChooserView& view);
 
 struct GpuChoice {
-  std::string gpu = {};
+  std::vector<std::string> gpus = {};   // By index; one, but for whole GPUs.
   std::optional<Partner> partner = {};  // Whose second call it is.
   std::int64_t pod_amount = 0;          // See PodAmount().
   std::int64_t memory_mib = 0;          // See SaidMemory().
 };
+
+// Containers that may be asking for the first time, the oldest pod's first.
+std::vector<const PartAsk*> Candidates(const ChooserView& view);
+// The pod of all candidates; null: they are none or of several.
+const kube::ObjectKey* PodOf(const std::vector<const PartAsk*>& candidates);
+bool HoldsAny(const ChooserView& view, const PartAsk& ask);  // By PodResources.
 
 // How much of this resource all containers of the pod ask for, without init containers, whose call this is; 0: it is
 // not known which pod that is.

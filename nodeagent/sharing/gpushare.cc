@@ -19,9 +19,9 @@ std::optional<std::size_t> PositionOf(const std::string& uuid, std::span<const S
 
 void FollowAssumptions(std::span<const SharedGpu> gpus, std::vector<PartAsk>& asks) {
   for (PartAsk& ask : asks) {
-    if (!ask.planned_gpu.empty() || !ask.assumed) continue;
+    if (!ask.planned_gpus.empty() || !ask.assumed) continue;
     const auto at = static_cast<std::size_t>(ask.assumed->gpu);
-    if (at < gpus.size()) ask.planned_gpu = gpus[at].uuid;
+    if (at < gpus.size()) ask.planned_gpus = {gpus[at].uuid};
   }
   std::ranges::stable_sort(asks, {}, [](const PartAsk& ask) {
     return ask.assumed && ask.assumed->at > 0 ? ask.assumed->at : std::numeric_limits<std::int64_t>::max();

@@ -5,20 +5,22 @@
 #include <set>
 #include <utility>
 
+#include "crds/types/part_memory.h"
+
 namespace grus {
 namespace {
 
 // One for each GPU, by UUID.
-std::vector<ClaimedPart> Merged(const std::vector<std::string>& cdi_ids, const ClaimedParts& claimed) {
-  std::map<std::string, ClaimedPart> by_gpu;
+std::vector<GpuPart> Merged(const std::vector<std::string>& cdi_ids, const ClaimedParts& claimed) {
+  std::map<std::string, GpuPart> by_gpu;
   if (!claimed) return {};
   for (const std::string& id : cdi_ids) {
-    for (const ClaimedPart& part : claimed(id)) {
-      ClaimedPart& sum = by_gpu[part.gpu];
+    for (const GpuPart& part : claimed(id)) {
+      GpuPart& sum = by_gpu[part.gpu];
       sum = {part.gpu, sum.milli + part.milli, sum.memory_mib + part.memory_mib};
     }
   }
-  std::vector<ClaimedPart> parts;
+  std::vector<GpuPart> parts;
   for (auto& [gpu, part] : by_gpu) parts.push_back(std::move(part));
   return parts;
 }
@@ -31,13 +33,47 @@ PartAmounts HeldParts::amounts() const {
   return amounts;
 }
 
+PartAmounts HeldParts::amounts_on(const std::string& gpu) const {
+  PartAmounts amounts;
+  for (const auto& [resource, list] : ids) amounts[resource] = std::ranges::count(list, gpu, &PartId::gpu);
+  return amounts;
+}
+
+bool HeldParts::has_whole_gpus() const {
+  return ids.size() == 1 && AreWholeGpus(ids.begin()->first, ids.begin()->second);
+}
+
 std::vector<std::string> HeldParts::gpus() const {
   std::set<std::string> gpus;
   for (const auto& [resource, list] : ids) {
     for (const PartId& id : list) gpus.insert(id.gpu);
   }
-  for (const ClaimedPart& part : claimed) gpus.insert(part.gpu);
+  for (const GpuPart& part : claimed) gpus.insert(part.gpu);
   return {gpus.begin(), gpus.end()};
+}
+
+std::vector<GpuPart> PartsByGpu(const HeldParts& held, std::span<const SharedGpu> gpus) {
+  std::vector<GpuPart> parts;
+  std::vector<std::string> others = held.gpus();
+  const auto add = [&](const std::string& uuid, const SharedGpu& gpu) {
+    const PartAmounts amounts = held.amounts_on(uuid);
+    const auto claimed = std::ranges::find(held.claimed, uuid, &GpuPart::gpu);
+    if (!amounts.is_zero()) {
+      parts.push_back({uuid, MilliOf(amounts), MemoryMiBOf(amounts, gpu, held.memory_mib)});
+    } else if (claimed != held.claimed.end()) {
+      parts.push_back(*claimed);
+    }
+  };
+  for (const SharedGpu& gpu : gpus) {
+    add(gpu.uuid, gpu);
+    std::erase(others, gpu.uuid);
+  }
+  for (const std::string& uuid : others) add(uuid, SharedGpu());
+  return parts;
+}
+
+void SetSaidMemory(std::int64_t said_mib, HeldParts& held) {
+  if (said_mib != api::kSenselessMemory && !held.has_whole_gpus()) held.memory_mib = said_mib;
 }
 
 std::vector<HeldParts> PartsOf(const std::vector<HeldDevices>& held, std::span<const PartResource> resources,

@@ -12,14 +12,15 @@
 #include "nodeagent/kubelet/held_devices.h"
 #include "nodeagent/sharing/device_ids.h"
 #include "nodeagent/sharing/part_resources.h"
+#include "nodeagent/sharing/shared_gpus.h"
 
 namespace grus {
 
-// Of a claimed GPU (DRA).
-struct ClaimedPart {
+// What a container has of one GPU.
+struct GpuPart {
   std::string gpu = {};  // UUID
   std::int64_t milli = 0, memory_mib = 0;
-  friend bool operator==(const ClaimedPart&, const ClaimedPart&) = default;
+  friend bool operator==(const GpuPart&, const GpuPart&) = default;
 };
 
 struct HeldParts {
@@ -30,17 +31,24 @@ struct HeldParts {
   bool overrides_gpu = false;                            // Its pod sets NVIDIA_VISIBLE_DEVICES itself.
   bool is_enforced = false;                              // It is held to its part (PartEnforcer).
 
-  std::vector<ClaimedPart> claimed = {};  // One for each GPU.
+  std::vector<GpuPart> claimed = {};  // One for each GPU.
 
-  PartAmounts amounts() const;  // Without what is claimed.
-  // REQUIRES: it holds any but claimed ones.
-  const std::string& first_gpu() const { return ids.begin()->second.front().gpu; }
-  std::vector<std::string> gpus() const;  // UUIDs; all parts of a container should lie on one, but for claimed ones.
+  PartAmounts amounts() const;                           // Without what is claimed.
+  PartAmounts amounts_on(const std::string& gpu) const;  // Of these, what lies there.
+  // UUIDs. All parts of a container should lie on one, but for whole GPUs, and claimed ones.
+  std::vector<std::string> gpus() const;
+  bool has_whole_gpus() const;  // Two or more, all ids of each.
   friend bool operator==(const HeldParts&, const HeldParts&) = default;
 };
 
+// Of each of its GPUs, held or claimed: by the index of the GPU; then those that are not among `gpus`.
+std::vector<GpuPart> PartsByGpu(const HeldParts& held, std::span<const SharedGpu> gpus);
+
+// What the pod says of memory, for its thousandths. It says nothing for whole GPUs, nor if it makes no sense.
+void SetSaidMemory(std::int64_t said_mib, HeldParts& held);
+
 // What the container runtime adds to a container by this CDI id; empty: it is none of ours.
-using ClaimedParts = std::function<std::vector<ClaimedPart>(const std::string& cdi_id)>;
+using ClaimedParts = std::function<std::vector<GpuPart>(const std::string& cdi_id)>;
 
 // Containers that hold parts, of these resources or claimed. `claimed` may be null: then nothing is.
 std::vector<HeldParts> PartsOf(const std::vector<HeldDevices>& held, std::span<const PartResource> resources,

@@ -28,7 +28,7 @@ std::string IdText(std::span<const HeldParts> parts) {
   bool has_others = false;
   for (const HeldParts& part : parts) {
     has_others = has_others || !part.claimed.empty();
-    for (const ClaimedPart& claimed : part.claimed) gpus.insert(claimed.gpu);
+    for (const GpuPart& claimed : part.claimed) gpus.insert(claimed.gpu);
     for (const auto& [resource, list] : part.ids) {
       for (const PartId& id : list) gpus.insert(id.gpu);
       if (resource == PartResource::kMemory) ids.insert(ids.end(), list.begin(), list.end());
@@ -42,23 +42,16 @@ std::string IdText(std::span<const HeldParts> parts) {
   return has_others || text.size() > kLongestIdList ? Joined(gpus) : text;
 }
 
-Json GpuOf(const ClaimedPart& part) {
+Json GpuOf(const GpuPart& part) {
   return Json::MakeObject({{"gpu", part.gpu}, {"milli", part.milli}, {"memoryMiB", part.memory_mib}});
 }
 
-Json GpuOf(const HeldParts& part, std::span<const SharedGpu> gpus) {
-  if (part.ids.empty() && !part.claimed.empty()) {
-    Json first = GpuOf(part.claimed.front());
-    for (std::size_t i = 1; i < part.claimed.size(); ++i) first["more"].Append(GpuOf(part.claimed[i]));
-    return first;
-  }
-  const std::string uuid = part.gpus().front();
-  const auto gpu = std::ranges::find(gpus, uuid, &SharedGpu::uuid);
-  Json json = Json::MakeObject(
-      {{"gpu", uuid},
-       {"milli", MilliOf(part.amounts())},
-       {"memoryMiB", MemoryMiBOf(part.amounts(), gpu == gpus.end() ? SharedGpu() : *gpu, part.memory_mib)}});
-  if (part.overrides_gpu) json["overridden"] = true;
+// REQUIRES: it holds something.
+Json GpusOf(const HeldParts& held, std::span<const SharedGpu> gpus) {
+  const std::vector<GpuPart> parts = PartsByGpu(held, gpus);
+  Json json = GpuOf(parts.front());
+  for (std::size_t i = 1; i < parts.size(); ++i) json["more"].Append(GpuOf(parts[i]));
+  if (held.overrides_gpu && !held.ids.empty()) json["overridden"] = true;
   return json;
 }
 
@@ -75,7 +68,7 @@ AnnotationTexts PodPartAnnotations(std::span<const HeldParts> parts, std::span<c
                            {api::kEnforcementAnnotation, ""}};
   if (parts.empty()) return texts;
   std::map<std::string, Json> by_container;  // In a fixed order.
-  for (const HeldParts& part : parts) by_container[part.container] = GpuOf(part, gpus);
+  for (const HeldParts& part : parts) by_container[part.container] = GpusOf(part, gpus);
   Json containers = Json::MakeObject();
   std::vector<std::string> names;
   for (auto& [name, gpu] : by_container) {

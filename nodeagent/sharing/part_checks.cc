@@ -7,6 +7,7 @@
 #include "crds/types/part_memory.h"
 #include "crds/types/sharing_names.h"
 #include "nodeagent/sharing/gpu_chooser.h"
+#include "nodeagent/sharing/whole_gpus.h"
 
 namespace grus {
 namespace {
@@ -21,7 +22,9 @@ kube::Result<std::vector<PartId>> CheckIds(PartResource resource, const std::vec
   if (ids.empty()) return Refused(AmountText(0, resource) + ": ask for at least 1");
   std::int64_t most = 0;
   for (const SharedGpu& gpu : gpus) most = std::max(most, gpu.count(resource));
-  if (amount > most) return TooMuchFor(resource, amount, most);
+  const bool are_whole = IsForWholeGpus(resource, amount);
+  if (amount > most && !are_whole) return TooMuchFor(resource, amount, most);
+  if (are_whole && amount % kMilliOfGpu != 0) return NoWholeGpus(amount);
   for (const std::string& text : ids) {
     const std::optional<PartId> id = ParsePartId(text);
     const auto gpu = id ? std::ranges::find(gpus, id->gpu, &SharedGpu::uuid) : gpus.end();
@@ -38,7 +41,12 @@ kube::Result<std::vector<PartId>> CheckIds(PartResource resource, const std::vec
   if (std::ranges::adjacent_find(parsed) != parsed.end()) {
     return Refused(AmountText(amount, resource) + ": a device is named twice");
   }
-  if (!AreOnOneGpu(parsed)) {
+  if (are_whole && !AreWholeGpus(resource, parsed)) {
+    return Refused(AmountText(amount, resource) + ": the devices are not those of " +
+                   std::to_string(amount / kMilliOfGpu) + " whole GPUs, but of parts of " + GpuNames(parsed) +
+                   "; create the pod again");
+  }
+  if (!are_whole && !AreOnOneGpu(parsed)) {
     return Refused(AmountText(amount, resource) + ": the devices lie on several GPUs (" + GpuNames(parsed) +
                    "), and what a container gets lies on one; create the pod again, or ask for less");
   }
@@ -47,7 +55,7 @@ kube::Result<std::vector<PartId>> CheckIds(PartResource resource, const std::vec
 
 kube::Status CheckHeld(const HeldParts& held) {
   const std::string owner = OwnerText(held.pod, held.container);
-  if (held.gpus().size() > 1) {
+  if (held.gpus().size() > 1 && !held.has_whole_gpus()) {
     std::string list;
     for (const std::string& gpu : held.gpus()) list.append(list.empty() ? "" : ", ").append(gpu);
     return Refused(owner + ": its parts lie on several GPUs (" + list +
@@ -66,9 +74,9 @@ kube::Status CheckMemory(const HeldParts& starting, std::span<const HeldParts> s
   if (starting.amounts()[PartResource::kMilli] == 0) return {};
   std::int64_t free = gpu.memory_mib;
   for (const HeldParts& other : started) {
-    if (other.first_gpu() == gpu.uuid) free -= MemoryMiBOf(other.amounts(), gpu, other.memory_mib);
+    free -= MemoryMiBOf(other.amounts_on(gpu.uuid), gpu, other.memory_mib);
   }
-  const std::int64_t wanted = MemoryMiBOf(starting.amounts(), gpu, starting.memory_mib);
+  const std::int64_t wanted = MemoryMiBOf(starting.amounts_on(gpu.uuid), gpu, starting.memory_mib);
   if (wanted <= free) return {};
   return Refused(OwnerText(starting.pod, starting.container) + ": it asks for " + std::to_string(wanted) + " MiB of " +
                  gpu.uuid + ", which has " + std::to_string(std::max<std::int64_t>(free, 0)) +

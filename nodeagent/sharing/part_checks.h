@@ -13,15 +13,14 @@
 
 namespace grus {
 
-// Ids of one resource, as a kubelet hands them out: they are there, well, and of one GPU.
+// Ids of one resource, as a kubelet hands them out: they are there, well, and of one GPU, or all of several.
 kube::Result<std::vector<PartId>> CheckIds(PartResource resource, const std::vector<std::string>& ids,
                                            const std::vector<SharedGpu>& gpus);
 
-// On one GPU, with memory.
+// On one GPU, or whole ones; with memory.
 kube::Status CheckHeld(const HeldParts& starting);
 
-// `gpu` has the memory that `starting` asks for by thousandths, beside those that have started. REQUIRES: each holds
-// parts.
+// `gpu` has the memory that `starting` asks for there by thousandths, beside those that have started.
 kube::Status CheckMemory(const HeldParts& starting, std::span<const HeldParts> started, const SharedGpu& gpu);
 
 }  // namespace grus

@@ -15,8 +15,8 @@ namespace grus {
 // What a container is about to get of one resource.
 struct PartToGive {
   PartResource resource = PartResource::kMilli;
-  std::vector<PartId> ids = {};  // Of one GPU, at least one.
-  std::int64_t memory_mib = 0;   // That these bring; 0 for compute.
+  std::vector<PartId> ids = {};  // Of one GPU, at least one; or all of several. Sorted.
+  std::int64_t memory_mib = 0;   // That these bring, of all GPUs together; 0 for compute.
 };
 
 class PartEnforcer {

@@ -5,9 +5,9 @@
 #include <set>
 #include <utility>
 
-#include "crds/types/part_memory.h"
 #include "nodeagent/sharing/gpushare.h"
 #include "nodeagent/sharing/part_checks.h"
+#include "nodeagent/sharing/part_setup.h"
 
 namespace grus {
 namespace {
@@ -42,7 +42,7 @@ void SetMemory(const std::vector<PartAsk>& asks, std::vector<HeldParts>& held) {
   for (HeldParts& part : held) {
     const auto is_its = [&](const PartAsk& ask) { return IsOf({ask.pod, ask.container}, part); };
     const auto ask = std::ranges::find_if(asks, is_its);
-    if (ask != asks.end() && ask->memory_mib != api::kSenselessMemory) part.memory_mib = ask->memory_mib;
+    if (ask != asks.end()) SetSaidMemory(ask->memory_mib, part);
   }
 }
 
@@ -202,9 +202,7 @@ std::vector<GpuRoom> PartPlugins::Rooms(PartResource resource, const std::vector
       // Without PodResources, ended ones are among them; the kubelet says that theirs are free.
       const auto own = held.ids.find(resource);
       const bool has_ended = own != held.ids.end() && std::ranges::binary_search(available, own->second.front());
-      if (held.first_gpu() == gpu.uuid && !has_ended) {
-        room.free_mib -= MemoryMiBOf(held.amounts(), gpu, held.memory_mib);
-      }
+      if (!has_ended) room.free_mib -= MemoryMiBOf(held.amounts_on(gpu.uuid), gpu, held.memory_mib);
       const auto ids = other ? held.ids.find(*other) : held.ids.end();
       if (ids == held.ids.end()) continue;
       room.free[*other] -= std::ranges::count(ids->second, gpu.uuid, &PartId::gpu);
@@ -221,7 +219,10 @@ kube::Result<std::vector<std::string>> PartPlugins::Prefer(PartResource resource
   ChooserView view = View(resource, count);
   view.gpus = Rooms(resource, free);
   // What ended init containers of the pod had comes first; the rest lies where that does.
-  if (!first.empty()) std::erase_if(view.gpus, [&](const GpuRoom& gpu) { return gpu.uuid != first.front().gpu; });
+  for (const PartId& id : first) view.needed.insert(id.gpu);
+  if (!first.empty() && !IsForWholeGpus(resource, count)) {
+    std::erase_if(view.gpus, [&](const GpuRoom& gpu) { return !view.needed.contains(gpu.uuid); });
+  }
   kube::Result<GpuChoice> choice = ChooseGpu(view);
   const std::scoped_lock lock(mutex_);
   preferred_.reset();
@@ -231,8 +232,8 @@ kube::Result<std::vector<std::string>> PartPlugins::Prefer(PartResource resource
   }
   std::erase_if(free, [&](const PartId& id) {
     const SharedGpu* const gpu = Find(gpus_, id.gpu);
-    return id.gpu != choice->gpu || gpu == nullptr || id.number >= gpu->count(resource) ||
-           std::ranges::count(first, id) > 0;
+    return std::ranges::count(choice->gpus, id.gpu) == 0 || gpu == nullptr || id.number >= gpu->count(resource) ||
+           std::ranges::binary_search(first, id);
   });
   std::vector<std::string> ids;
   for (const PartId& id : first) ids.push_back(ToText(id));
@@ -257,33 +258,38 @@ kube::Result<ContainerSetup> PartPlugins::Allocate(PartResource resource, const 
   const bool is_preferred = preferred && preferred->resource == resource && preferred->amount == amount;
   if (!is_preferred) {
     const ChooserView view = View(resource, amount);
-    preferred = {resource, amount, {checked->front().gpu, FindPartner(view), PodAmount(view), SaidMemory(view)}};
+    preferred = {resource, amount, {GpusOf(*checked), FindPartner(view), PodAmount(view), SaidMemory(view)}};
   }
   const std::optional<Partner>& partner = preferred->choice.partner;
-  const std::string& gpu = checked->front().gpu;
+  const std::vector<std::string> gpus = GpusOf(*checked);
   std::unique_lock lock(mutex_);
-  if (partner && partner->is_sure && partner->gpu != gpu) {
+  if (partner && partner->is_sure && partner->gpu != gpus.front()) {
     if (last_) last_->is_refused = true;
-    return Refused(partner->owner + ": " + AmountText(amount, resource) + " on " + gpu +
+    return Refused(partner->owner + ": " + AmountText(amount, resource) + " on " + gpus.front() +
                    ", but its other part lies on " + partner->gpu +
                    "; create the pod again, so that it gets both on one GPU");
   }
-  if (const auto other = held_otherwise_.find(gpu); other != held_otherwise_.end()) {
-    return Refused(AmountText(amount, resource) + ": " + gpu + " is held by " + other->second +
+  std::vector<SharedGpu> on;
+  for (const SharedGpu& gpu : gpus_) {
+    if (std::ranges::count(gpus, gpu.uuid) == 0) continue;
+    on.push_back(gpu);
+    const auto other = held_otherwise_.find(gpu.uuid);
+    if (other == held_otherwise_.end()) continue;
+    return Refused(AmountText(amount, resource) + ": " + gpu.uuid + " is held by " + other->second +
                    "; let its pods end, and only one device plugin offer the GPUs of a node");
+  }
+  if (on.size() != gpus.size()) {
+    return Refused(AmountText(amount, resource) + ": a GPU has just gone, of " + GpuNames(*checked));
   }
   NoteAnswered({.resource = resource,
                 .ids = *checked,
                 .at = clock_.Now(),
                 .is_open = CounterpartOf(resource) && !partner,
                 .memory_mib = preferred->choice.memory_mib});
-  const SharedGpu* const found = Find(gpus_, gpu);
-  if (found == nullptr) return Refused(AmountText(amount, resource) + ": GPU " + gpu + " has just gone");
-  ContainerSetup setup = SetupFor(resource, amount, preferred->choice, *found);
+  ContainerSetup setup = SetupOf(resource, *checked, preferred->choice, on, gpus_);
   if (!options_.enforcer) return setup;
-  PartAmounts amounts;
-  amounts[resource] = amount;
-  const std::int64_t memory_mib = MemoryMiBOf(amounts, *found, preferred->choice.memory_mib);
+  std::int64_t memory_mib = 0;
+  for (const SharedGpu& gpu : on) memory_mib += MemoryMiBOn(gpu, resource, *checked, preferred->choice);
   lock.unlock();
   if (kube::Status given = options_.enforcer->Give({resource, *checked, memory_mib}, setup); !given) {
     return std::move(given).error().with(AmountText(amount, resource));
@@ -304,30 +310,6 @@ void PartPlugins::NoteAnswered(Answered answered) {
   last_ = std::move(answered);
 }
 
-ContainerSetup PartPlugins::SetupFor(PartResource resource, std::int64_t amount, const GpuChoice& choice,
-                                     const SharedGpu& gpu) const {
-  PartAmounts amounts;
-  amounts[resource] = amount;
-  const std::string memory = std::to_string(MemoryMiBOf(amounts, gpu, choice.memory_mib)),
-                    text = std::to_string(amount);
-  // No key is in two answers that one container gets.
-  switch (resource) {
-    case PartResource::kMilli:
-      return {.environment = {
-                  {"NVIDIA_VISIBLE_DEVICES", gpu.uuid}, {"GRUS_GPU_MILLI", text}, {"GRUS_GPU_MEMORY_MIB", memory}}};
-    case PartResource::kMemory:
-      return {.environment = {
-                  {"NVIDIA_VISIBLE_DEVICES", gpu.uuid}, {"ALNAIR_VGPU_MEMORY", text}, {"GRUS_GPU_MEMORY_MIB", memory}}};
-    case PartResource::kCompute: return {.environment = {{"ALNAIR_VGPU_COMPUTE", text}}};
-    case PartResource::kGpuMem: {
-      ContainerSetup setup{.environment = GpushareEnvironment(amount, choice.pod_amount, gpu.uuid, gpus_)};
-      setup.environment.insert({{"NVIDIA_VISIBLE_DEVICES", gpu.uuid}, {"GRUS_GPU_MEMORY_MIB", memory}});
-      return setup;
-    }
-  }
-  return {};
-}
-
 kube::Status PartPlugins::LetStart(const HeldParts& starting, const std::vector<HeldParts>& held) {
   const std::vector<PartAsk> asks = pending_.Asks().value_or(std::vector<PartAsk>());
   const std::scoped_lock lock(mutex_);
@@ -344,7 +326,9 @@ kube::Status PartPlugins::LetStart(const HeldParts& starting, const std::vector<
   const bool has_run = std::ranges::any_of(asks, [&](const PartAsk& ask) {
     return ask.has_started && IsOf({ask.pod, ask.container}, starting);
   });
-  if (const SharedGpu* const gpu = Find(gpus_, starting.first_gpu()); gpu != nullptr && !has_run) {
+  for (const std::string& uuid : starting.gpus()) {
+    const SharedGpu* const gpu = Find(gpus_, uuid);
+    if (gpu == nullptr || has_run) continue;
     if (kube::Status checked = CheckMemory(starting, started, *gpu); !checked) return checked;
   }
   let_start_.insert({starting.pod, starting.container});
@@ -353,7 +337,7 @@ kube::Status PartPlugins::LetStart(const HeldParts& starting, const std::vector<
 
 kube::Status PartPlugins::PreStart(PartResource resource, const std::vector<std::string>& ids) {
   const std::vector<PartId> parsed = ParsePartIds(ids);
-  if (!AreOnOneGpu(parsed)) {
+  if (!AreOnOneGpu(parsed) && !AreWholeGpus(resource, parsed)) {
     return Refused(AmountText(static_cast<std::int64_t>(ids.size()), resource) +
                    " of a container lie on several GPUs (" + GpuNames(parsed) +
                    "); delete its pod, and create it again");
@@ -372,9 +356,10 @@ kube::Status PartPlugins::PreStart(PartResource resource, const std::vector<std:
     held = Held();
   }
   if (held && !parsed.empty()) {
-    const std::string other = HolderOtherwise(parsed.front().gpu);
-    if (!other.empty())
-      return Refused("GPU " + parsed.front().gpu + " is held by " + other + ": wait until that has ended");
+    for (const std::string& gpu : GpusOf(parsed)) {
+      const std::string other = HolderOtherwise(gpu);
+      if (!other.empty()) return Refused("GPU " + gpu + " is held by " + other + ": wait until that has ended");
+    }
     for (const HeldParts& one : *held) {
       if (!Holds(one, resource, parsed.front())) continue;
       if (kube::Status checked = CheckHeld(one); !checked) return checked;

@@ -2,9 +2,9 @@
 // The device plugins for parts of this node's GPUs, one for each resource of its mode.
 //
 // The kubelet gives each id to one container at a time; so nothing is given twice as long as all ids of a container lie
-// on one GPU. That is what these see to: Prefer() chooses the GPU (gpu_chooser.h), Allocate() refuses other ids, and
-// PreStart() checks what became of it. Nothing is kept on disk: who holds what is read from PodResources. Without it,
-// or without an API server, the last call decides, and PreStart() checks later.
+// on one GPU, or are all ids of several. That is what these see to: Prefer() chooses the GPU (gpu_chooser.h),
+// Allocate() refuses other ids, and PreStart() checks what became of it. Nothing is kept on disk: who holds what is
+// read from PodResources. Without it, or without an API server, the last call decides, and PreStart() checks later.
 //
 // A GPU of which anybody holds devices of another resource (NVIDIA's plugin, another mode before) is given to nobody.
 // Of the resources of a container only the first of the mode answers with the GPU: the kubelet merges the answers.
@@ -77,10 +77,7 @@ class PartPlugins {
   ChooserView View(PartResource resource, std::int64_t amount);
   // `available`: sorted.
   std::vector<GpuRoom> Rooms(PartResource resource, const std::vector<PartId>& available) const;
-  // REQUIRES: mutex_ is held.
-  ContainerSetup SetupFor(PartResource resource, std::int64_t amount, const GpuChoice& choice,
-                          const SharedGpu& gpu) const;
-  // If its GPU has the memory beside those that have been let start.
+  // If its GPUs have the memory beside those that have been let start.
   kube::Status LetStart(const HeldParts& starting, const std::vector<HeldParts>& held);
   // Also who is listed at all, if asked for.
   std::optional<std::vector<HeldParts>> Held(std::set<kube::ObjectKey>* listed = nullptr);

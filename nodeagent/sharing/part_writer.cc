@@ -94,7 +94,7 @@ void PartWriter::AddWhatPodSays(const NodePod& pod, std::vector<HeldParts>& part
                                 pod.metadata.Annotation(api::kEnforcementAnnotation) == api::kNotEnforced;
   for (HeldParts& part : parts) {
     part.is_enforced = !was_not_enforced && plugins_.IsEnforced(part);
-    if (said_mib != api::kSenselessMemory) part.memory_mib = said_mib;
+    SetSaidMemory(said_mib, part);
     for (const NodeContainerSpec& spec : pod.spec.containers) {
       if (spec.name != part.container) continue;
       const auto sets_it = [](const NodeVariable& one) { return one.name == "NVIDIA_VISIBLE_DEVICES"; };
@@ -103,7 +103,7 @@ void PartWriter::AddWhatPodSays(const NodePod& pod, std::vector<HeldParts>& part
       if (std::ranges::any_of(spec.env, sets_mps)) part.is_enforced = false;  // Its own values win.
     }
     if (!part.overrides_gpu || std::exchange(known_[pod.metadata.uid].is_override_told, true)) continue;
-    log_.Warn("a container sets NVIDIA_VISIBLE_DEVICES itself, and may see other GPUs than the one that it was given",
+    log_.Warn("a container sets NVIDIA_VISIBLE_DEVICES itself, and may see other GPUs than it was given",
               {{"pod", part.pod.ToString()}, {"container", part.container}});
   }
 }

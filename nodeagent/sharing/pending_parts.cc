@@ -5,11 +5,13 @@
 #include <chrono>
 #include <limits>
 #include <memory>
+#include <sstream>
 #include <tuple>
 
 #include "clientlib/base/wait.h"
 #include "crds/types/part_memory.h"
 #include "crds/types/sharing_names.h"
+#include "nodeagent/sharing/shared_gpus.h"
 
 namespace grus {
 namespace {
@@ -27,19 +29,31 @@ bool HasStarted(const std::vector<NodeContainer>& statuses, std::string_view nam
                              [&](const NodeContainer& one) { return one.name == name && !one.container_id.empty(); });
 }
 
+// "GPU-1,GPU-2"
+std::vector<std::string> PlannedGpusOf(const kube::ObjectMeta& pod) {
+  std::vector<std::string> gpus;
+  std::istringstream list{std::string(pod.Annotation(api::kPlannedGpuAnnotation))};
+  for (std::string gpu; std::getline(list, gpu, ',');) {
+    if (!gpu.empty()) gpus.push_back(std::move(gpu));
+  }
+  return gpus;
+}
+
 void AddAsks(const NodePod& pod, const std::vector<NodeContainerSpec>& containers,
              const std::vector<NodeContainer>& statuses, bool is_init, std::vector<PartAsk>& asks) {
   const std::optional<GpushareAssumption> assumed = AssumptionOf(pod.metadata);
   for (const NodeContainerSpec& container : containers) {
     const PartAmounts amounts = AmountsOf(container.resources.limits);
     if (amounts.is_zero()) continue;
+    const std::int64_t milli = amounts[PartResource::kMilli];
+    const bool is_part = milli > 0 && !IsForWholeGpus(PartResource::kMilli, milli);
     asks.push_back({.pod = pod.metadata.Key(),
                     .container = container.name.str(),
                     .amounts = amounts,
-                    .planned_gpu = std::string(pod.metadata.Annotation(api::kPlannedGpuAnnotation)),
+                    .planned_gpus = PlannedGpusOf(pod.metadata),
                     .placement = PlacementOf(pod.metadata.Annotation(api::kPartPlacementKey), pod.spec.scheduler_name),
                     .assumed = assumed,
-                    .memory_mib = amounts[PartResource::kMilli] > 0 ? api::MemoryMiBSaidBy(pod.metadata) : 0,
+                    .memory_mib = is_part ? api::MemoryMiBSaidBy(pod.metadata) : 0,
                     .is_init = is_init,
                     .has_started = HasStarted(statuses, container.name)});
   }

@@ -20,11 +20,11 @@ namespace grus {
 struct PartAsk {
   kube::ObjectKey pod = {};
   std::string container = {};
-  PartAmounts amounts = {};  // More than any GPU has, for whatever cannot be given.
-  std::string planned_gpu = {};
+  PartAmounts amounts = {};                     // More than any GPU has, for whatever cannot be given.
+  std::vector<std::string> planned_gpus = {};   // UUIDs; several for whole GPUs.
   std::optional<PartPlacement> placement = {};  // As the pod says.
   std::optional<GpushareAssumption> assumed = {};
-  std::int64_t memory_mib = 0;  // Said by the pod, of thousandths; see MemoryMiBSaidBy().
+  std::int64_t memory_mib = 0;  // Said by the pod, of thousandths of one GPU; see MemoryMiBSaidBy().
   bool is_init = false;         // An init container: PodResources does not list it.
   bool has_started = false;     // The container has, once: it holds what it asked for.
   friend bool operator==(const PartAsk&, const PartAsk&) = default;

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "nodeagent/sharing/device_ids.h"
-
 namespace grus {
 
 std::int64_t SharedGpu::count(PartResource resource) const {
@@ -27,6 +25,20 @@ std::int64_t MemoryMiBOf(const PartAmounts& amounts, const SharedGpu& gpu, std::
   const std::int64_t gib = amounts[PartResource::kMemory] + amounts[PartResource::kGpuMem];
   const std::int64_t milli = amounts[PartResource::kMilli];
   return (milli > 0 && said_mib > 0 ? said_mib : gpu.memory_mib * milli / kMilliOfGpu) + gib * kMiBOfGiB;
+}
+
+bool IsForWholeGpus(PartResource resource, std::int64_t amount) {
+  return resource == PartResource::kMilli && amount > kMilliOfGpu;
+}
+
+bool AreWholeGpus(PartResource resource, const std::vector<PartId>& ids) {
+  if (!IsForWholeGpus(resource, static_cast<std::int64_t>(ids.size()))) return false;
+  std::map<std::string, std::int64_t> of_gpu;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (i == 0 || ids[i] != ids[i - 1]) ++of_gpu[ids[i].gpu];
+  }
+  return std::ranges::all_of(of_gpu, [](const auto& one) { return one.second == kMilliOfGpu; }) &&
+         ids.size() == of_gpu.size() * kMilliOfGpu;
 }
 
 std::vector<SharedGpu> SharedGpus::Of(const NodeSample& look) {

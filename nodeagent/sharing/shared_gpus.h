@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "nodeagent/gpu_probe.h"
+#include "nodeagent/sharing/device_ids.h"
 #include "nodeagent/sharing/part_resources.h"
 
 namespace grus {
@@ -32,6 +33,11 @@ struct SharedGpu {
 std::int64_t MilliOf(const PartAmounts& amounts);
 // `said_mib`: by its pod, instead of in proportion to its thousandths; 0: nothing.
 std::int64_t MemoryMiBOf(const PartAmounts& amounts, const SharedGpu& gpu, std::int64_t said_mib = 0);
+
+// More thousandths than one GPU has: the container asks for whole GPUs.
+bool IsForWholeGpus(PartResource resource, std::int64_t amount);
+// All thousandths of two GPUs or more. REQUIRES: sorted.
+bool AreWholeGpus(PartResource resource, const std::vector<PartId>& ids);
 
 class SharedGpus {
  public:

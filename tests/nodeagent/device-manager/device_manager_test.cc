@@ -14,7 +14,9 @@
 #include <thread>
 
 #include "nodeagent/kubelet/plugin_host.h"
+#include "nodeagent/sharing/part_plugins.h"
 #include "tests/nodeagent/kubelet/scripted_plugin.h"
+#include "tests/nodeagent/sharing/part_fakes.h"
 
 namespace grus {
 namespace {
@@ -167,6 +169,56 @@ TEST_F(DeviceManagerTest, ASocketThatIsRemovedUnderARunningKubeletComesBackAndSt
     Await(kMilli, 8);
   }
   manager_.Must("allocate a " + std::string(kMilli) + "=8");
+}
+
+// The agent's plugin for thousandths, of eight GPUs.
+class ThousandthsTest : public DeviceManagerTest {
+ protected:
+  ThousandthsTest() {
+    agent_ = nullptr;
+    parts_.Look(grus::testing::GpusOf(8, 80));
+    agent_ = std::make_unique<Agent>(parts_.plugins());
+    Await(kMilli, 8000);
+  }
+  std::string Refusal(const std::string& pod, int milli) {
+    return DeviceManager::Error(manager_.Ask("allocate " + pod + " " + kMilli + "=" + std::to_string(milli)));
+  }
+  std::vector<PartId> IdsOf(const std::string& pod) { return ParsePartIds(Held(pod, kMilli)); }
+
+  grus::testing::FakeHolders holders_;
+  grus::testing::FakePending pending_;
+  const kube::SystemClock clock_;
+  const kube::Log log_;
+  PartPlugins parts_{holders_, pending_, {.mode = SharingMode::kMilli}, clock_, log_};
+};
+
+TEST_F(ThousandthsTest, AContainerThatAsksForWholeGpusGetsAllIdsOfGpusOfWhichNobodyHasAny) {
+  EXPECT_EQ(Refusal("small", 300), "");
+  EXPECT_THAT(Refusal("odd", 1500), HasSubstr("ask for 1 to 1000, or for a multiple of 1000: whole GPUs"));
+  EXPECT_EQ(Refusal("pair", 2000), "");
+  EXPECT_TRUE(AreWholeGpus(PartResource::kMilli, IdsOf("pair")));
+  EXPECT_THAT(GpusOf(IdsOf("pair")), ElementsAre("GPU-1", "GPU-2"));
+  const kube::Json got = manager_.Must("run pair");
+  EXPECT_EQ(*got.At({"environment", "NVIDIA_VISIBLE_DEVICES"})->AsString(), "GPU-1,GPU-2");
+  EXPECT_EQ(*got.At({"environment", "GRUS_GPU_MILLI"})->AsString(), "1000,1000");
+
+  parts_.SetPlacement(PartPlacement::kSpread);
+  EXPECT_EQ(Refusal("other", 300), "");
+  EXPECT_THAT(GpusOf(IdsOf("other")), ElementsAre("GPU-3"));
+  EXPECT_THAT(Refusal("five", 5000), HasSubstr("5 whole GPUs, and of those that work nobody has a part of 4"));
+  manager_.Must("remove other");
+  parts_.SetPlacement(PartPlacement::kPack);
+  EXPECT_EQ(Refusal("part", 700), "");
+  EXPECT_THAT(GpusOf(IdsOf("part")), ElementsAre("GPU-0"));
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_EQ(Refusal("five", 5000), "");
+  const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - began;
+  std::printf("the kubelet's device manager allocates 5,000 of 8,000 ids in %.0f ms\n", took.count());
+  EXPECT_TRUE(AreWholeGpus(PartResource::kMilli, IdsOf("five")));
+  manager_.Must("restart");
+  Await(kMilli, 8000);
+  manager_.Must("run five");
+  EXPECT_THAT(GpusOf(IdsOf("five")), ElementsAre("GPU-3", "GPU-4", "GPU-5", "GPU-6", "GPU-7"));
 }
 
 TEST_F(DeviceManagerTest, AKubeletThatRestartsFiftyTimesKnowsThePluginsWithinASecondEachTime) {

@@ -279,7 +279,7 @@ TEST_F(GpuClaimsTest, TheKubeletsIdsNameWhatContainersHold) {
   const ClaimName claim = Add("part", {ResultOf("gpu-a1", "300", "30Gi")});
   const auto ready = kit::Must(claims_->Prepare(claim));
 
-  EXPECT_THAT(prepared_->PartsOf(ready[0].cdi_ids[0]), ElementsAre(ClaimedPart{"GPU-A1", 300, 30720}));
+  EXPECT_THAT(prepared_->PartsOf(ready[0].cdi_ids[0]), ElementsAre(GpuPart{"GPU-A1", 300, 30720}));
   EXPECT_THAT(prepared_->PartsOf("nvidia.com/gpu=" + claim.uid + "-gpu"), IsEmpty());
   EXPECT_EQ(prepared_->Holders(), (std::map<std::string, std::string>{{"GPU-A1", "ResourceClaim team-a/part"}}));
 }

@@ -142,6 +142,24 @@ TEST_F(PluginHostTest, ACallOfADeadKubeletThatRunsOnDoesNotDelayTheNext) {
   milli_.HoldPreStart(false);
 }
 
+TEST_F(PluginHostTest, AfterAnAgentThatWasKilledTheKubeletGetsTimeToNoticeBeforeTheNextIsRegistered) {
+  FakeKubelet kubelet(folder_);
+  ScriptedPlugin before(kMilli, 1);
+  DeviceChanges changes(clock_);
+  auto killed = PluginServer::Start(before, SocketOf(kMilli), changes, [] {});
+  ASSERT_TRUE(killed) << killed.error().message();
+  fs::rename(SocketOf(kMilli), root_.path("left"));
+  *killed = nullptr;
+  ASSERT_TRUE(fs::is_socket(root_.path("left")));
+  fs::rename(root_.path("left"), SocketOf(kMilli));
+
+  const kube::TimePoint began = clock_.Now();
+  Start();
+  ASSERT_TRUE(kubelet.AwaitLists(kMilli, 1));
+  EXPECT_GE(clock_.Now() - began, std::chrono::milliseconds(200));
+  EXPECT_TRUE(AwaitRegistered());
+}
+
 TEST_F(PluginHostTest, ServesAndRegistersAgainWhenItsSocketIsRemoved) {
   FakeKubelet kubelet(folder_);
   Start();

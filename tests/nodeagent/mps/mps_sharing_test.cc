@@ -112,6 +112,26 @@ TEST_F(MpsSharingTest, EachSharedGpuHasADaemonAndIsGivenOnceThatIsUp) {
   EXPECT_FALSE(HasGiven("GPU-0", 0, 300));
 }
 
+TEST_F(MpsSharingTest, WhoGetsWholeGpusIsAloneOnThemAndNotHeldToThem) {
+  BeginUp();
+  Give("GPU-1", 0, 1000);
+  Give("GPU-0", 0, 300);
+  std::vector<PartId> ids = Ids("GPU-0", 0, 1000);
+  for (const PartId& id : Ids("GPU-1", 0, 1000)) ids.push_back(id);
+  ContainerSetup setup;
+  kit::Must(sharing_->Give({kMilli, ids, 16'000}, setup));
+
+  EXPECT_THAT(setup.environment, IsEmpty());
+  EXPECT_THAT(setup.mounts, IsEmpty());
+  for (int again = 0; again < 2; ++again) {
+    EXPECT_FALSE(HasGiven("GPU-0", 0, 300)) << "who had these before has ended";
+    EXPECT_FALSE(HasGiven("GPU-1", 0, 1));
+    EXPECT_FALSE(sharing_->HasGiven({.ids = {{kMilli, ids}}}));
+    EXPECT_TRUE(sharing_->MayStart(kMilli, ids));
+    Begin();  // The next agent reads it.
+  }
+}
+
 TEST_F(MpsSharingTest, WhileADaemonIsDownItsGpuIsNotGivenAndWhatWasGivenUnderMpsDoesNotStart) {
   BeginUp();
   Give("GPU-0", 0, 300);

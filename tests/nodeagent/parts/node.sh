@@ -89,6 +89,47 @@ container() { # container NAME LIMITS [MORE]
   "echo parts \$NVIDIA_VISIBLE_DEVICES \$ALNAIR_VGPU_MEMORY \${ALNAIR_VGPU_COMPUTE:-0} \$GRUS_GPU_MEMORY_MIB; exec sleep 100000"] ${3:+, $3}}
 JSON
 }
+milli() { # milli NAME THOUSANDTHS [ANNOTATIONS] [THOUSANDTHS]: a pod; the second number is for a second container.
+  # shellcheck disable=SC2016 # For the shell in the container.
+  local tell='echo milli $NVIDIA_VISIBLE_DEVICES $GRUS_GPU_MILLI $GRUS_GPU_MEMORY_MIB; exec sleep 100000'
+  part "$1" "\"ai.centauruscloud.io/gpu-milli\": $2" '' "${3:-}" | jq -c --arg tell "$tell" --argjson second "${4:-0}" \
+    '.spec.containers[0].command[2] = $tell | .spec.containers[0] as $first
+     | if $second > 0 then .spec.containers += [$first | .name = "aside" | .resources.limits["ai.centauruscloud.io/gpu-milli"] = $second] else . end'
+}
+after_init() { # after_init THOUSANDTHS: the pod on standard input, with an init container that asks for them.
+  jq -c --argjson milli "$1" '.spec.initContainers = [.spec.containers[0] | .name = "init" | .command[2] = "exit 0"
+    | .resources.limits["ai.centauruscloud.io/gpu-milli"] = $milli]'
+}
+# What a pod of the mode milli has, "CONTAINER GPU THOUSANDTHS MIB" for each GPU: by the kubelet's record, by the environment, by
+# the annotation, by the metrics.
+milli_recorded() {
+  local container gpu count
+  record | jq -r --arg uid "$(kube get pod "$1" -o 'jsonpath={.metadata.uid}')" '.Data.PodDeviceEntries[] | select(.PodUID == $uid and .ContainerName != "init")
+      | .ContainerName as $container | [.DeviceIDs[][] | sub("_[0-9]+$"; "")] | group_by(.)[] | "\($container) \(.[0]) \(length)"' \
+    | while read -r container gpu count; do
+        echo "$container $gpu $count $(((gpu_sizes[${gpu: -1}] * 1024 - 500) * count / 1000))"
+      done | sort
+}
+milli_told() {
+  local container
+  for container in $(kube get pod "$1" -o 'jsonpath={.spec.containers[*].name}'); do
+    kube logs "$1" -c "$container" | jq -rR --arg container "$container" 'split(" ")[1:] | map(split(",")) | transpose[] | "\($container) \(join(" "))"'
+  done | sort
+}
+milli_noted() {
+  kube get pod "$1" -o 'jsonpath={.metadata.annotations.sharing\.ai\.centauruscloud\.io/gpus}' \
+    | jq -r 'to_entries[] | .key as $container | .value | ., .more[]? | "\($container) \(.gpu) \(.milli) \(.memoryMiB)"' | sort
+}
+milli_measured() {
+  part_metrics | awk -v pod="$1" '$2 == pod && $1 == "part_milli" {of[$3 " " $4] = $5}
+    $2 == pod && $1 == "part_memory_limit_bytes" {mib[$3 " " $4] = $5 / 1048576} END {for (one in of) print one, of[one], mib[one]}' | sort
+}
+milli_agrees() { # milli_agrees POD COUNT: it has something of so many GPUs, and all that tells of it tells the same.
+  local recorded
+  recorded=$(milli_recorded "$1")
+  [[ $(wc -l <<<"$recorded") == "$2" ]] && equals "$recorded" milli_told "$1" && equals "$recorded" milli_noted "$1" \
+    && equals "$recorded" milli_measured "$1"
+}
 alnair() { printf '"alnair/vgpu-memory": %d, "alnair/vgpu-compute": %d' "$1" "$2"; }   # alnair GIB PERCENT
 shared() { # shared NAME GIB ANNOTATIONS [GIB]: a pod of gpushare; the second number is for a second container.
   # shellcheck disable=SC2016 # For the shell in the container.

@@ -287,11 +287,63 @@ check "a pod runs" runs after
 check "on the GPU that it had" within 15 equals "$old_gpu" gpu_of after
 check "they end" remove --all
 
+# --- whole GPUs beside parts
+stop_agent
+set_mode milli
+gpu_count=4
+play
+start_agent
+check "the node offers thousandths of four GPUs" within 20 is node/real-0 4k '.status.allocatable.ai\.centauruscloud\.io/gpu-milli'
+milli small 300 | kube create -f - >/dev/null
+check "a pod has 300 of them" runs small
+check "of one GPU" within 15 milli_agrees small 1
+mapfile -t others < <(for i in 0 1 2 3; do gpu "$i"; echo; done | grep -v "^$(gpu_of small)$")
+planned() { printf '"sharing.ai.centauruscloud.io/planned-gpu": "%s"' "$1"; }
+milli pair 2000 "$(planned "${others[2]},${others[1]}"), \"sharing.ai.centauruscloud.io/memory-mib\": \"5000\"" | kube create -f - >/dev/null
+check "a pod that asks for 2000 runs" runs pair
+check "record, environment, annotation and metrics say that it has two whole GPUs" within 15 milli_agrees pair 2
+check "the planned ones, by their index" equals "${others[1]},${others[2]}" eval 'kube logs pair | cut -d" " -f2'
+check "the kubelet gave each id once" equals "1 2300" ids_given ai.centauruscloud.io/gpu-milli
+milli odd 1500 | kube create -f - >/dev/null
+check "1500 are no whole GPUs: the pod fails" within 20 is pod/odd UnexpectedAdmissionError .status.reason
+check "and says what to ask for" says pod/odd '1500 ai.centauruscloud.io/gpu-milli: ask for 1 to 1000, or for a multiple of 1000: whole GPUs' .status.message
+containers_of >"$work/containers"
+stop_agent KILL
+start_agent
+check "the agent was killed: the next says the same of the whole GPUs" within 30 milli_agrees pair 2
+check "and of the part" milli_agrees small 1
+check "no container has noticed" equals "$(<"$work/containers")" containers_of
+check "the pair ends" remove pair odd
+milli aside 300 "$(planned "${others[0]}")" | kube create -f - >/dev/null
+check "a part of a second GPU is given" runs aside
+check "as it was planned" within 15 equals "${others[0]}" gpu_of aside
+milli three 3000 | kube create -f - >/dev/null
+check "where two are free, 3000 are refused" within 20 is pod/three UnexpectedAdmissionError .status.reason
+check "and the pod is told what is free" says pod/three "3 whole GPUs, and of those that work nobody has a part of 2: .*$(gpu_of small) has 700" .status.message
+check "the second part ends" remove aside three
+milli warm 3000 | after_init 300 | kube create -f - >/dev/null
+check "a pod whose init container had a part gets three whole GPUs" runs warm
+check "all agrees" within 15 milli_agrees warm 3
+check "it ends" remove warm
+milli cold 300 | after_init 2000 | kube create -f - >/dev/null
+check "of the GPUs of an init container the kubelet gives any ids to the next: a pod that asks for less then fails" within 20 \
+  is pod/cold UnexpectedAdmissionError .status.reason
+check "and is told why" says pod/cold '300 ai.centauruscloud.io/gpu-milli: the devices lie on several GPUs' .status.message
+check "it ends" remove cold
+milli both 200 '' 3000 | kube create -f - >/dev/null
+check "a pod with a container on a part and one on three whole GPUs runs" runs both
+check "all agrees on both" within 15 milli_agrees both 4
+check "the part lies beside the other" equals "$(gpu_of small)" gpu_of both
+check "each id was given once" equals "1 3500" ids_given ai.centauruscloud.io/gpu-milli
+check "they end" remove --all
+milli all 4000 | kube create -f - >/dev/null
+check "a pod gets the whole node" runs all
+check "all of it" within 15 milli_agrees all 4
+check "it ends" remove all
+
 # --- gpushare's pods
 stop_agent
 set_mode gpushare
-gpu_count=4
-play
 start_agent
 capacity='.status.capacity.aliyun\.com/gpu-mem} {.status.capacity.aliyun\.com/gpu-count'
 check "the node offers gpushare's GiB, and how many GPUs it has" within 20 is node/real-0 '156 4' "$capacity"

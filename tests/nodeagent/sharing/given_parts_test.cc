@@ -67,6 +67,25 @@ TEST_F(PartWatchTest, ClaimedPartsAreOnesOfTheirOwnForEachGpu) {
   EXPECT_EQ(parts[1].milli + parts[1].memory_mib, 2400);
 }
 
+TEST_F(PartWatchTest, WholeGpusAreAPartForEachAndTheirHolderUsesThem) {
+  pods_ = {NamedPod("p", {{"sharing.ai.centauruscloud.io/memory-mib", "5"}})};
+  held_ = {PartsHeld("p", "c", "GPU-1", 1000)};
+  for (const auto& [resource, ids] : PartsHeld("p", "c", "GPU-0", 1000).ids) {
+    held_[0].ids[resource].insert(held_[0].ids[resource].end(), ids.begin(), ids.end());
+  }
+  for (const std::size_t gpu : {0U, 1U}) AddProcess(look_, gpu, {"a", "p", "c"}, 7);
+  const GivenParts noted = Note();
+  ASSERT_EQ(noted.parts.size(), 2U);
+  for (const int index : {0, 1}) {
+    const GivenPart& part = noted.parts[static_cast<std::size_t>(index)];
+    EXPECT_EQ(part.gpu, "GPU-" + std::to_string(index));
+    EXPECT_EQ(part.index, index);
+    EXPECT_EQ(part.milli, 1000);
+    EXPECT_EQ(part.memory_mib, 81920);
+  }
+  EXPECT_THAT(noted.partless, IsEmpty());
+}
+
 TEST_F(PartWatchTest, APartGoesWithItsPod) {
   pods_ = {NamedPod("p")};
   held_ = {PartsHeld("p", "c", "GPU-0", 100)};

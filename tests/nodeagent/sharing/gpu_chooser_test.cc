@@ -23,7 +23,7 @@ GpuRoom Room(const std::string& uuid, std::int64_t memory, std::int64_t compute)
   return {uuid, Alnair(80, 100), Alnair(memory, compute)};
 }
 PartAsk Ask(const std::string& pod, std::int64_t memory, std::int64_t compute, const std::string& planned = "") {
-  return {.pod = {"a", pod}, .container = "c", .amounts = Alnair(memory, compute), .planned_gpu = planned};
+  return {.pod = {"a", pod}, .container = "c", .amounts = Alnair(memory, compute), .planned_gpus = {planned}};
 }
 std::vector<PartId> Ids(const std::string& gpu, int count, int from = 0) {
   std::vector<PartId> ids;
@@ -38,7 +38,10 @@ ChooserView Call(PartResource resource, std::int64_t amount, std::vector<GpuRoom
 }
 std::string Chosen(const ChooserView& view) {
   const kube::Result<GpuChoice> choice = ChooseGpu(view);
-  return choice ? choice->gpu : choice.error().message();
+  if (!choice) return choice.error().message();
+  std::string gpus;
+  for (const std::string& gpu : choice->gpus) gpus.append(gpus.empty() ? "" : ",").append(gpu);
+  return gpus;
 }
 
 TEST(FirstCall, PacksOntoTheFullestGpuThatHasRoom) {
@@ -54,7 +57,7 @@ TEST(FirstCall, SpreadsToTheEmptiestGpuThatHasRoom) {
   EXPECT_EQ(Chosen(view), "B");
   view.gpus[1].free[kCompute] = 49;
   EXPECT_EQ(Chosen(view), "A") << "the other part would not fit there";
-  view.asks->front().planned_gpu = "C";
+  view.asks->front().planned_gpus = {"C"};
   EXPECT_EQ(Chosen(view), "A") << "the plan does not fit";
   view.gpus[2].free[kMemory] = 10;
   EXPECT_EQ(Chosen(view), "C") << "the plan is first";
@@ -140,7 +143,7 @@ class SecondCallTest : public ::testing::Test {
 TEST_F(SecondCallTest, FollowsTheFirst) {
   const kube::Result<GpuChoice> choice = ChooseGpu(view_);
   ASSERT_TRUE(choice.ok());
-  EXPECT_EQ(choice->gpu, "A");
+  EXPECT_EQ(choice->gpus.front(), "A");
   ASSERT_TRUE(choice->partner);
   EXPECT_TRUE(choice->partner->is_sure);
 }
@@ -308,7 +311,7 @@ TEST(ThousandthsWithMemory, GoWhereTheOneWhoSaysMostHasRoomAsFarAsAnyHas) {
 TEST(ThousandthsWithMemory, LeaveWhatIsPlannedForOthers) {
   ChooserView view = Thousandths({{"A", 900}, {"B", 1000}}, 300);
   PartAsk member = Saying("member", 100, 700);
-  member.planned_gpu = "A";
+  member.planned_gpus = {"A"};
   view.asks = {{Saying("p", 300, 0), member}};
   EXPECT_EQ(Chosen(view), "B") << "300 of 900 MiB, of which 700 are planned for another";
   view.asks->back().memory_mib = 600;

@@ -26,6 +26,33 @@ TEST(HeldParts, AreThoseOfTheResources) {
   EXPECT_THAT(parts[0].gpus(), ElementsAre("G"));
 }
 
+TEST(HeldParts, WholeGpusAreAllIdsOfTwoOrMore) {
+  const auto of = [](std::initializer_list<std::pair<std::string, int>> counts) {
+    HeldParts held;
+    for (const auto& [gpu, count] : counts) {
+      for (int i = 0; i < count; ++i) held.ids[PartResource::kMilli].push_back({gpu, i});
+    }
+    return held;
+  };
+  EXPECT_TRUE(of({{"A", 1000}, {"B", 1000}}).has_whole_gpus());
+  EXPECT_FALSE(of({{"A", 1000}}).has_whole_gpus()) << "it is a part, of all";
+  EXPECT_FALSE(of({{"A", 1000}, {"B", 500}}).has_whole_gpus());
+  EXPECT_FALSE(of({{"A", 1000}, {"B", 500}, {"C", 500}}).has_whole_gpus());
+  EXPECT_FALSE(HeldParts{}.has_whole_gpus());
+  HeldParts twice = of({{"A", 1000}, {"B", 999}});
+  twice.ids[PartResource::kMilli].push_back({"B", 998});
+  EXPECT_FALSE(twice.has_whole_gpus());
+  EXPECT_EQ(of({{"A", 1000}, {"B", 500}}).amounts_on("B")[PartResource::kMilli], 500);
+}
+
+TEST(HeldParts, WhatLiesOnEachGpuIsToldByIndexWithWhatIsClaimedElsewhere) {
+  HeldParts held{.ids = {{PartResource::kMilli, {{"A", 0}, {"C", 0}, {"C", 1}}}},
+                 .claimed = {{"B", 300, 3000}, {"C", 500, 5000}}};
+  const std::vector<SharedGpu> gpus = {{"C", 0, 1000}, {"B", 1, 1000}};
+  EXPECT_THAT(PartsByGpu(held, gpus), ElementsAre(GpuPart{"C", 2, 2}, GpuPart{"B", 300, 3000}, GpuPart{"A", 1, 0}))
+      << "A is not there any more";
+}
+
 TEST(HeldParts, WhoHoldsAGpuByAnotherResourceIsNamed) {
   const std::vector<std::string> uuids = {"GPU-1", "GPU-2", "GPU-3", "GPU-4"};
   const auto holders = HeldOtherwise({{"a", "whole", "c", {{"nvidia.com/gpu", {"GPU-1"}}}},

@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "crds/types/sharing_names.h"
 
 namespace grus {
@@ -40,6 +43,22 @@ TEST(PodPartAnnotations, OfThousandthsNameTheGpuAndNotEachOne) {
   AnnotationTexts texts = PodPartAnnotations(parts, kGpus);
   EXPECT_EQ(texts[kAlnairGpuIdAnnotation], "GPU-0");
   EXPECT_EQ(texts[api::kHeldGpusAnnotation], R"({"main":{"gpu":"GPU-0","milli":300,"memoryMiB":24000}})");
+}
+
+TEST(PodPartAnnotations, OfWholeGpusNameAllByIndexWithAllTheirMemory) {
+  const std::vector<SharedGpu> gpus = {{"GPU-b", 0, 80'000, true}, {"GPU-a", 1, 40'000, true}};
+  HeldParts whole = Holding("main", PartResource::kMilli, "GPU-a", 1000);
+  std::ranges::copy(Holding("", PartResource::kMilli, "GPU-b", 1000).ids[PartResource::kMilli],
+                    std::back_inserter(whole.ids[PartResource::kMilli]));
+  SetSaidMemory(5000, whole);
+  HeldParts part = Holding("aside", PartResource::kMilli, "GPU-c", 300);
+  SetSaidMemory(5000, part);
+  AnnotationTexts texts = PodPartAnnotations(std::vector<HeldParts>{whole, part}, gpus);
+  EXPECT_EQ(texts[api::kHeldGpusAnnotation], R"({"aside":{"gpu":"GPU-c","milli":300,"memoryMiB":5000},)"
+                                             R"("main":{"gpu":"GPU-b","milli":1000,"memoryMiB":80000,)"
+                                             R"("more":[{"gpu":"GPU-a","milli":1000,"memoryMiB":40000}]}})");
+  EXPECT_EQ(texts[kAlnairGpuIdAnnotation], "GPU-a,GPU-b,GPU-c");
+  EXPECT_EQ(texts[kAlnairIdAnnotation], "aside,main");
 }
 
 TEST(PodPartAnnotations, OfGpushareSayWhatTheContractKnows) {

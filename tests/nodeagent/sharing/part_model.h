@@ -15,35 +15,10 @@
 
 #include "nodeagent/sharing/part_plugins.h"
 #include "tests/kit/manual_clock.h"
+#include "tests/nodeagent/sharing/model_pods.h"
 #include "tests/nodeagent/sharing/part_fakes.h"
 
 namespace grus::testing {
-
-struct ModelOptions {
-  std::uint64_t seed = 0;
-  SharingMode mode = SharingMode::kAlnair;
-  bool is_honest = true;       // What the agent reads is there, and is what is so now.
-  bool says_memory = false;    // Some pods say how much memory their thousandths shall bring.
-  bool lists_admitted = true;  // PodResources lists the pod that the kubelet admits, before it holds anything.
-};
-
-struct ModelContainer {
-  std::string name = {};
-  PartAmounts amounts = {};
-};
-
-struct ModelPod {
-  std::string name = {}, planned_gpu = {};
-  std::optional<GpushareAssumption> assumed = {};
-  std::int64_t memory_mib = 0;  // Of each container; 0: in proportion.
-  std::vector<ModelContainer> containers = {};
-};
-
-// What a run has seen.
-struct ModelCounts {
-  int admitted = 0, refused = 0, started = 0, delayed = 0, agent_restarts = 0, kubelet_restarts = 0, split = 0,
-      as_assumed = 0;
-};
 
 class PartModel {
  public:
@@ -101,7 +76,8 @@ class PartModel {
     for (int i = 0; i < containers; ++i) {
       ModelContainer container{.name = "c" + std::to_string(i)};
       if (options_.mode == SharingMode::kMilli) {
-        container.amounts[PartResource::kMilli] = 50 * Draw(1, 20);
+        const bool is_whole = options_.asks_whole && Happens(40);
+        container.amounts[PartResource::kMilli] = is_whole ? 1000 * Draw(2, 3) : 50 * Draw(1, 20);
       } else if (options_.mode == SharingMode::kGpushare) {
         container.amounts[PartResource::kGpuMem] = Draw(1, 4);
       } else {
@@ -112,7 +88,8 @@ class PartModel {
       pod.containers.push_back(container);
     }
     if (options_.mode == SharingMode::kGpushare && Happens(60)) pod.assumed = GpushareAssumption{Draw(0, 8), next_};
-    else if (Happens(40)) pod.planned_gpu = Happens(80) ? "GPU-" + std::to_string(Draw(0, 8)) : "nonsense, \"GPU";
+    else if (Happens(40)) pod.planned_gpus = {Happens(80) ? "GPU-" + std::to_string(Draw(0, 8)) : "nonsense, \"GPU"};
+    if (options_.asks_whole && Happens(40)) pod.planned_gpus = {"GPU-" + std::to_string(Draw(0, 3)), "GPU-4", "GPU-5"};
     if (options_.says_memory && Happens(50)) pod.memory_mib = 512 * Draw(1, 12);
     waiting_.push_back(pod);
     pods_.push_back(std::move(pod));
@@ -165,6 +142,9 @@ class PartModel {
     for (const PartResource resource : ResourcesOf(options_.mode)) {
       for (const std::string& id : Available(PluginOf(resource))) ++free[ParsePartId(id)->gpu][resource];
     }
+    if (const std::int64_t wanted = container.amounts[PartResource::kMilli]; wanted > 1000) {
+      return 1000 * std::ssize(FreeGpus(free)) >= wanted;
+    }
     return std::ranges::any_of(free, [&](const auto& one) {
       const std::int64_t milli = container.amounts[PartResource::kMilli];
       if (milli > 0 && MemoryMiBFree(one.first, pod.memory_mib, milli) < 0) return false;
@@ -172,13 +152,24 @@ class PartModel {
           kPartResources, [&](PartResource resource) { return one.second[resource] >= container.amounts[resource]; });
     });
   }
+  // The GPUs that are planned for the pod, if the container asks for as many and all are free; else none.
+  std::set<std::string> FreePlan(const ModelPod& pod, const ModelContainer& container) {
+    const std::set<std::string> planned(pod.planned_gpus.begin(), pod.planned_gpus.end());
+    const std::int64_t wanted = container.amounts[PartResource::kMilli];
+    if (!options_.lists_admitted || wanted < 2000 || 1000 * std::ssize(planned) != wanted) return {};
+    std::map<std::string, PartAmounts> free;
+    for (const std::string& id : Available(PluginOf(PartResource::kMilli))) {
+      ++free[ParsePartId(id)->gpu][PartResource::kMilli];
+    }
+    return std::ranges::includes(FreeGpus(free), planned) ? planned : std::set<std::string>();
+  }
   // What would be left of the memory of this GPU.
   std::int64_t MemoryMiBFree(const std::string& uuid, std::int64_t said_mib, std::int64_t milli) {
     const std::vector<SharedGpu> gpus = agent_->gpus();
     const SharedGpu& gpu = *std::ranges::find(gpus, uuid, &SharedGpu::uuid);
     std::int64_t free = gpu.memory_mib - (said_mib > 0 ? said_mib : gpu.memory_mib * milli / 1000);
     for (auto& [owner, environment] : environment_) {
-      if (GpusOfContainer(owner).contains(uuid)) free -= std::stoll(environment.at("GRUS_GPU_MEMORY_MIB"));
+      if (GpusOfContainer(owner).contains(uuid)) free -= Told(environment, "GRUS_GPU_MEMORY_MIB")[uuid];
     }
     return free;
   }
@@ -204,7 +195,13 @@ class PartModel {
         if (Happens(3)) return false;
         clock_.Advance(std::chrono::milliseconds(Draw(1, 80)));
         const std::string assumed = AssumedGpu(pod, container.amounts[resource]);
+        const std::set<std::string> plan = FreePlan(pod, container);
         if (Take({pod.name, container.name}, resource, static_cast<int>(container.amounts[resource]))) {
+          if (options_.is_honest && !plan.empty()) {
+            ++counts_.as_planned;
+            if (GpusOfContainer({pod.name, container.name}) != plan)
+              Fault(pod.name + " has others than it was planned");
+          }
           if (!options_.is_honest || assumed.empty()) continue;
           ++counts_.as_assumed;
           if (!GpusOfContainer({pod.name, container.name}).contains(assumed)) Fault(pod.name + " was swapped");
@@ -282,10 +279,15 @@ class PartModel {
     ++(may_start ? counts_.started : counts_.delayed);
     if (!may_start && options_.is_honest) Fault(pod.name + " does not start: " + why_);
     const std::set<std::string> gpus = GpusOfContainer({pod.name, container.name});
-    if (gpus.size() == 1 && environment_[{pod.name, container.name}]["NVIDIA_VISIBLE_DEVICES"] == *gpus.begin()) return;
+    const std::int64_t milli = container.amounts[PartResource::kMilli];
+    counts_.whole += milli > 1000;
+    std::string told;  // UUIDs end with the index.
+    for (const std::string& gpu : gpus) told.append(told.empty() ? "" : ",").append(gpu);
+    const bool are_right = std::ssize(gpus) == std::max<std::int64_t>(1, milli / 1000);
+    if (are_right && environment_[{pod.name, container.name}]["NVIDIA_VISIBLE_DEVICES"] == told) return;
     ++counts_.split;
     const bool was_checked = holders_.is_available && !is_lagging_;
-    if (may_start && was_checked) Fault(pod.name + "/" + container.name + " runs on other GPUs than one");
+    if (may_start && was_checked) Fault(pod.name + "/" + container.name + " runs on other GPUs than it may");
   }
   std::vector<std::string> IdsOf(const Owner& owner, const std::string& resource) {
     std::vector<std::string> ids;
@@ -334,7 +336,7 @@ class PartModel {
         asks.push_back({.pod = {"a", pod.name},
                         .container = container.name,
                         .amounts = container.amounts,
-                        .planned_gpu = pod.planned_gpu,
+                        .planned_gpus = pod.planned_gpus,
                         .assumed = pod.assumed,
                         .memory_mib = pod.memory_mib,
                         .has_started = running_.contains(pod.name)});
@@ -346,12 +348,11 @@ class PartModel {
   void CheckNode() {
     std::map<std::string, std::int64_t> mib, milli;
     for (auto& [owner, environment] : environment_) {
-      if (!running_.contains(owner.first) || GpusOfContainer(owner).size() != 1) continue;
-      const auto number = [&](const char* key) {
-        return environment.contains(key) ? std::stoll(environment.at(key)) : 0LL;
-      };
-      mib[environment["NVIDIA_VISIBLE_DEVICES"]] += number("GRUS_GPU_MEMORY_MIB");
-      milli[environment["NVIDIA_VISIBLE_DEVICES"]] += number("GRUS_GPU_MILLI") + 10 * number("ALNAIR_VGPU_COMPUTE");
+      if (!running_.contains(owner.first)) continue;
+      if (std::ssize(GpusOfContainer(owner)) != std::ssize(Told(environment, "GRUS_GPU_MILLI"))) continue;
+      for (const auto& [gpu, told] : Told(environment, "GRUS_GPU_MEMORY_MIB")) mib[gpu] += told;
+      for (const auto& [gpu, told] : Told(environment, "GRUS_GPU_MILLI")) milli[gpu] += told;
+      for (const auto& [gpu, told] : Told(environment, "ALNAIR_VGPU_COMPUTE")) milli[gpu] += 10 * told;
     }
     for (const SharedGpu& gpu : agent_->gpus()) {
       if (mib[gpu.uuid] > gpu.memory_mib) Fault(gpu.uuid + " gives more memory than it has");

@@ -13,13 +13,15 @@ using testing::PartModel;
 constexpr int kSteps = 25;
 
 // Plays all seeds; what they have seen together.
-ModelCounts PlayAll(SharingMode mode, bool is_honest, std::uint64_t seeds, bool says_memory = false) {
+ModelCounts PlayAll(SharingMode mode, bool is_honest, std::uint64_t seeds, bool says_memory = false,
+                    bool asks_whole = false) {
   ModelCounts sum;
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     PartModel model({.seed = seed,
                      .mode = mode,
                      .is_honest = is_honest,
                      .says_memory = says_memory,
+                     .asks_whole = asks_whole,
                      .lists_admitted = mode == SharingMode::kGpushare || says_memory || seed % 2 == 0});
     model.Play(kSteps);
     for (const std::string& fault : model.faults()) ADD_FAILURE() << "seed " << seed << ": " << fault;
@@ -29,6 +31,8 @@ ModelCounts PlayAll(SharingMode mode, bool is_honest, std::uint64_t seeds, bool 
     sum.started += model.counts().started;
     sum.delayed += model.counts().delayed;
     sum.split += model.counts().split;
+    sum.whole += model.counts().whole;
+    sum.as_planned += model.counts().as_planned;
     sum.as_assumed += model.counts().as_assumed;
     sum.agent_restarts += model.counts().agent_restarts;
     sum.kubelet_restarts += model.counts().kubelet_restarts;
@@ -67,6 +71,23 @@ TEST(PartModel, MemoryThatPodsSayIsNeverPromisedBeyondWhatAGpuHas) {
   EXPECT_GT(counts.admitted, 60);
   EXPECT_GT(counts.refused, 3);
   EXPECT_EQ(counts.delayed, 0);
+}
+
+TEST(PartModel, WhoAsksForWholeGpusHasThemAloneAndIsNotRefusedIfSoManyAreFree) {
+  const ModelCounts counts = PlayAll(SharingMode::kMilli, true, 30, true, true);
+  EXPECT_GT(counts.admitted, 60);
+  EXPECT_GT(counts.refused, 3);
+  EXPECT_GT(counts.whole, 30);
+  EXPECT_GT(counts.as_planned, 3);
+  EXPECT_EQ(counts.split, 0);
+  EXPECT_EQ(counts.delayed, 0);
+}
+
+TEST(PartModel, WithLateOrMissingAnswersNobodyHasAPartOfAWholeGpuThatIsGiven) {
+  const ModelCounts counts = PlayAll(SharingMode::kMilli, false, 30, false, true);
+  EXPECT_GT(counts.admitted, 60);
+  EXPECT_GT(counts.whole, 20);
+  EXPECT_EQ(counts.split, 0);
 }
 
 TEST(PartModel, GpusharesPodsAreWhereItsExtenderAssumedThemIfThereIsRoomAndOnNoFullGpu) {

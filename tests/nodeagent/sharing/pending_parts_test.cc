@@ -95,8 +95,23 @@ TEST_F(PendingPartsTest, AreContainersOfThisNodeThatAskForParts) {
   EXPECT_FALSE(asks[0].has_started);
   EXPECT_EQ(asks[1].container, "main");
   EXPECT_EQ(asks[1].amounts[PartResource::kMemory], 2);
-  EXPECT_EQ(asks[1].planned_gpu, "GPU-1");
+  EXPECT_THAT(asks[1].planned_gpus, ::testing::ElementsAre("GPU-1"));
   EXPECT_TRUE(asks[1].has_started);
+}
+
+TEST_F(PendingPartsTest, WholeGpusAreAPlanOfSeveralAndWhatThePodSaysOfMemoryIsNotOfThem) {
+  AddPod("p", "node-1",
+         R"({"containers":[{"name":"part","image":"a","resources":{"limits":{"ai.centauruscloud.io/gpu-milli":"300"}}},
+                           {"name":"whole","image":"a","resources":{"limits":{"ai.centauruscloud.io/gpu-milli":"2k"}}}]})",
+         R"({"sharing.ai.centauruscloud.io/planned-gpu":"GPU-1,,GPU-2",
+             "sharing.ai.centauruscloud.io/memory-mib":"5000"})");
+
+  const std::vector<PartAsk> asks = Asks();
+  ASSERT_EQ(asks.size(), 2u);
+  EXPECT_THAT(asks[1].planned_gpus, ::testing::ElementsAre("GPU-1", "GPU-2"));
+  EXPECT_EQ(asks[0].memory_mib, 5000);
+  EXPECT_EQ(asks[1].memory_mib, 0);
+  EXPECT_EQ(asks[1].amounts[PartResource::kMilli], 2000);
 }
 
 TEST_F(PendingPartsTest, APodSaysHowItsGpuIsChosenByAnnotationOrByOneOfAlnairsSchedulers) {
