@@ -5,6 +5,7 @@
 #include <span>
 
 #include "clientlib/model/json.h"
+#include "controllers/policy/claimed_gpus.h"
 #include "crds/types/part_memory.h"
 #include "crds/types/sharing_names.h"
 
@@ -108,11 +109,15 @@ bool IsGpuId(std::string_view text) {
 
 }  // namespace
 
-bool IsGpuPart(std::string_view resource) { return std::ranges::find(kParts, resource) != kParts.end(); }
+bool IsGpuPart(std::string_view resource) {
+  return std::ranges::find(kParts, resource) != kParts.end() || resource == kClaimedMilli;
+}
 
 bool IsOnOneGpu(std::string_view resource) { return resource.find(kSeparator) != std::string_view::npos; }
 
 bool AsksForGpuParts(const Resources& request) { return !FirstPart(request).empty(); }
+
+bool IsOnGpus(const Resources& request) { return AsksForGpuParts(request) || AsksForClaimedGpus(request); }
 
 std::optional<PoolPlacement> PlacementNamed(std::string_view word) {
   if (word == "pack") return PoolPlacement::kBinPack;
@@ -157,11 +162,13 @@ void AddSaidMemory(const kube::Pod& pod, Resources& request) {
 std::int64_t MilliOfGpuParts(const Resources& request) {
   const std::int64_t milli = request.Extended(api::kGpuMilliResource),
                      percent = request.Extended(api::kVgpuComputeResource);
-  return std::clamp<std::int64_t>(milli, 0, kMostParts) + 10 * std::clamp<std::int64_t>(percent, 0, kMostParts);
+  return std::clamp<std::int64_t>(milli, 0, kMostParts) + 10 * std::clamp<std::int64_t>(percent, 0, kMostParts) +
+         ClaimedMilliOf(request);
 }
 
 Resources OnGpu(Resources request, std::string_view gpu) {
   if (gpu.empty()) return request;
+  if (AsksForClaimedGpus(request)) return OnClaimedGpus(std::move(request), gpu);
   for (const std::string_view part : kParts) {
     if (const std::int64_t amount = request.Extended(part); amount > 0) request.AddExtended(NameOn(part, gpu), amount);
   }
@@ -186,11 +193,16 @@ bool AreAlikeWithoutGpu(const Resources& a, const Resources& b) {
   }
 }
 
+bool NamesGpu(const Resources& request) {
+  return std::ranges::any_of(request.extended, [](const auto& amount) { return IsOnOneGpu(amount.first); });
+}
+
 bool IsOnGpu(const Resources& held, std::string_view gpu) {
   return std::ranges::any_of(kParts, [&](std::string_view part) { return held.Extended(NameOn(part, gpu)) > 0; });
 }
 
 int CopiesOnGpus(const Resources& allocatable, const Resources& taken, const Resources& request, int at_most) {
+  if (AsksForClaimedGpus(request)) return CopiesOnClaimedGpus(allocatable, taken, request, at_most);
   const std::string_view first = FirstPart(request);
   if (first.empty() || at_most <= 0) return at_most;
   bool is_known = false;
@@ -204,6 +216,7 @@ int CopiesOnGpus(const Resources& allocatable, const Resources& taken, const Res
 
 std::string ChooseGpu(const Resources& allocatable, const Resources& taken, const Resources& request,
                       PoolPlacement placement, std::string_view preferred) {
+  if (AsksForClaimedGpus(request)) return ChooseClaimedGpus(allocatable, taken, request);
   const std::string_view first = FirstPart(request);
   const bool is_spread = placement == PoolPlacement::kSpread;
   std::string best;

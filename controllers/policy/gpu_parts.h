@@ -27,9 +27,10 @@ namespace grus {
 // MiB. No resource of Kubernetes can have this name, so that no pod asks for it itself.
 inline constexpr char kSaidMemory[] = "ai.centauruscloud.io/gpu-milli memory (MiB)";
 
-bool IsGpuPart(std::string_view resource);   // One of those in crds/types/sharing_names.h.
-bool IsOnOneGpu(std::string_view resource);  // Names a GPU, too.
-bool AsksForGpuParts(const Resources& request);
+bool IsGpuPart(std::string_view resource);       // One of those in crds/types/sharing_names.h, or kClaimedMilli.
+bool IsOnOneGpu(std::string_view resource);      // Names a GPU, too.
+bool AsksForGpuParts(const Resources& request);  // By its containers, not by claims.
+bool IsOnGpus(const Resources& request);         // Either way: its GPU matters to the plan.
 
 // nullopt: it is neither word.
 std::optional<PoolPlacement> PlacementNamed(std::string_view word);
@@ -47,7 +48,7 @@ std::int64_t SaidMemoryOf(const kube::ObjectMeta& pod);
 // Adds the memory that the pod says for its thousandths, if it does.
 void AddSaidMemory(const kube::Pod& pod, Resources& request);
 
-// Thousandths of GPUs that the parts come to; memory alone counts as none.
+// Thousandths of GPUs that the parts come to, also by claims; memory alone counts as none.
 std::int64_t MilliOfGpuParts(const Resources& request);
 
 // Adds to what the node's kubelet offers what each GPU of the inventory does. A text that makes no sense adds nothing:
@@ -70,6 +71,9 @@ Resources OnGpu(Resources request, std::string_view gpu);
 
 // Whether both take the same, whatever they take of which GPU.
 bool AreAlikeWithoutGpu(const Resources& a, const Resources& b);
+
+// Whether somebody has said which GPU it is.
+bool NamesGpu(const Resources& request);
 
 // Whether some of what is held is on this GPU.
 bool IsOnGpu(const Resources& held, std::string_view gpu);

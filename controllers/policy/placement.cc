@@ -28,7 +28,7 @@ Resources Taken(const LedgerNode& node, const GangToPlace& gang, const Draft& dr
 void Draw(const LedgerNode& node, const GangToPlace& gang, std::size_t member, Draft& draft, GangPlaces& places) {
   const PodShape& shape = *(*gang.members)[member];
   std::string gpu;
-  if (AsksForGpuParts(shape.request)) gpu = node.GpuFor(shape, Taken(node, gang, draft));
+  if (IsOnGpus(shape.request)) gpu = node.GpuFor(shape, Taken(node, gang, draft));
   draft[node.id] += OnGpu(shape.request, gpu);
   if (gpu.empty()) return;
   if (places.gpus.size() <= member) places.gpus.resize(member + 1);
@@ -71,7 +71,7 @@ GangPlaces PlaceKinds(const ClusterLedger& ledger, const GangToPlace& gang, int 
         const auto at = static_cast<std::size_t>(*member);
         places.nodes[at] = id;
         // Of a part of a GPU also which: not the one that is kept for another gang.
-        if (order.size() > 1 || AsksForGpuParts((*gang.members)[at]->request))
+        if (order.size() > 1 || IsOnGpus((*gang.members)[at]->request))
           Draw(*ledger.NodeAt(id), gang, at, draft, places);
       }
     }
