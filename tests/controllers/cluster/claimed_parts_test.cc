@@ -220,6 +220,38 @@ TEST_F(ClaimedPartsTest, WhatAClaimHasIsHeldOnItsGpu) {
   EXPECT_EQ(room(), 2);
 }
 
+TEST_F(ClaimedPartsTest, TheGpuCountsFromWhenItIsTold) {
+  AddSharedGpus(2);
+  AddClaim(PartOf("600"), "a");
+  AddClaim(PartOf("700"), "planned");
+  AddBoundPod("p", "a");
+  const auto room = [&] { return account_.RoomFor("team-a/gang", account_.ShapeOf(PodWith("planned")), 10).copies; };
+  EXPECT_EQ(room(), 2) << "1400 are left, on which GPUs is not known";
+  Allocate(Given("gpu-1", Consumed("600")), UidOf("p"), "a");
+  EXPECT_EQ(room(), 1);
+}
+
+TEST_F(ClaimedPartsTest, AGangOfClaimsIsPlannedByTheRoomOnEachGpu) {
+  AddSharedGpus(2);
+  AddClaim(PartOf("600"), "a");
+  const ShapePtr member = account_.ShapeOf(PodWith("a"));
+  const auto ask = [&](const std::string& gang, int members) {
+    GangDemand demand;
+    demand.key = gang;
+    demand.members.assign(static_cast<std::size_t>(members), member);
+    demand.needed = members;
+    return account_.Ask(demand);
+  };
+  EXPECT_TRUE(ask("team-a/three", 3).can_never_fit) << "1800 of 2000, and no third GPU";
+  EXPECT_EQ(account_.PlacesOf("team-a/three").size(), 0U);
+  ask("team-a/two", 2);
+  EXPECT_EQ(account_.PlacesOf("team-a/two").size(), 2U);
+  const GangStanding waits = ask("team-a/one", 1);
+  EXPECT_EQ(waits.lacking, kClaimedMilli);
+  EXPECT_EQ(waits.lacking_free, 800);
+  EXPECT_EQ(waits.lacking_total, 2000);
+}
+
 TEST_F(ClaimedPartsTest, AQueueUsesWhatTheClaimsOfItsPodsHave) {
   account_.SetQueues({.pools = {}, .queues = {{.name = kDefaultQueue}}});
   AddSharedGpus(2);
