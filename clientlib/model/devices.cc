@@ -52,6 +52,11 @@ std::span<const FieldInfo> DeviceAttribute::Fields() {
   return kFields;
 }
 
+std::span<const FieldInfo> DeviceCapacity::Fields() {
+  static constexpr FieldInfo kFields[] = {Field<&DeviceCapacity::value>("value")};
+  return kFields;
+}
+
 std::span<const FieldInfo> DeviceTaint::Fields() {
   static constexpr FieldInfo kFields[] = {Field<&DeviceTaint::effect>("effect")};
   return kFields;
@@ -62,6 +67,7 @@ std::span<const FieldInfo> Device::Fields() {
   static constexpr FieldInfo kFields[] = {
       Field<&T::name>("name"),
       Field<&T::attributes>("attributes"),
+      Field<&T::capacity>("capacity"),
       Field<&T::taints>("taints"),
       Field<&T::consumes_counters>("consumesCounters"),
       Field<&T::allow_multiple_allocations>("allowMultipleAllocations", {.omit_zero = true}),

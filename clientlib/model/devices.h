@@ -11,6 +11,7 @@
 
 #include "clientlib/model/box.h"
 #include "clientlib/model/kind.h"
+#include "clientlib/model/quantity.h"
 
 namespace kube {
 
@@ -54,6 +55,13 @@ struct DeviceAttribute {
 };
 using DeviceAttributes = std::vector<std::pair<CompactString, DeviceAttribute>>;  // "type", or "DOMAIN/type".
 
+struct DeviceCapacity {
+  Quantity value;
+  static std::span<const FieldInfo> Fields();
+  friend bool operator==(const DeviceCapacity&, const DeviceCapacity&) = default;
+};
+using DeviceCapacities = std::vector<std::pair<CompactString, DeviceCapacity>>;  // "memory", or "DOMAIN/memory".
+
 struct DeviceTaint {
   CompactString effect;  // "NoSchedule", "NoExecute" or "None".
   static std::span<const FieldInfo> Fields();
@@ -63,6 +71,7 @@ struct DeviceTaint {
 struct Device {
   CompactString name;
   DeviceAttributes attributes = {};
+  DeviceCapacities capacity = {};
   std::vector<DeviceTaint> taints = {};
   std::vector<Presence> consumes_counters = {};  // Not empty: it shares hardware with other devices.
   bool allow_multiple_allocations = false;

@@ -8,6 +8,11 @@ constexpr char kGroup[] = "resource.k8s.io";
 
 }  // namespace
 
+std::span<const FieldInfo> CapacityRequirements::Fields() {
+  static constexpr FieldInfo kFields[] = {Field<&CapacityRequirements::requests>("requests")};
+  return kFields;
+}
+
 std::span<const FieldInfo> ExactDeviceRequest::Fields() {
   using T = ExactDeviceRequest;
   static constexpr FieldInfo kFields[] = {
@@ -27,6 +32,9 @@ std::span<const FieldInfo> DeviceSubRequest::Fields() {
   static constexpr FieldInfo kFields[] = {
       Field<&T::name>("name"),
       Field<&T::device_class_name>("deviceClassName"),
+      Field<&T::allocation_mode>("allocationMode"),
+      Field<&T::count>("count", {.omit_zero = true}),
+      Field<&T::capacity>("capacity"),
   };
   return kFields;
 }

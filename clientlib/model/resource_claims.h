@@ -12,19 +12,27 @@
 
 namespace kube {
 
+struct CapacityRequirements {
+  ResourceList requests;  // Of one device; what is not named has the default of the device.
+  static std::span<const FieldInfo> Fields();
+  friend bool operator==(const CapacityRequirements&, const CapacityRequirements&) = default;
+};
+
 struct ExactDeviceRequest {
   CompactString device_class_name, allocation_mode = {};  // Mode: "ExactCount" (also if empty) or "All".
   std::int64_t count = 0;                                 // 0: not set, which means 1.
   bool admin_access = false;
   std::vector<DeviceSelector> selectors = {};
   std::vector<Presence> tolerations = {};
-  Box<Presence> capacity = {};  // Set: it requests a part of a device.
+  Box<CapacityRequirements> capacity = {};  // Set: it requests a part of a device.
   static std::span<const FieldInfo> Fields();
   friend bool operator==(const ExactDeviceRequest&, const ExactDeviceRequest&) = default;
 };
 
 struct DeviceSubRequest {
-  CompactString name, device_class_name;
+  CompactString name, device_class_name, allocation_mode = {};
+  std::int64_t count = 0;  // As of ExactDeviceRequest.
+  Box<CapacityRequirements> capacity = {};
   static std::span<const FieldInfo> Fields();
   friend bool operator==(const DeviceSubRequest&, const DeviceSubRequest&) = default;
 };

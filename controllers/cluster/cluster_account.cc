@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "controllers/cluster/owners.h"
+#include "controllers/policy/claimed_gpus.h"
 #include "controllers/policy/cluster_objects.h"
 #include "controllers/policy/gpu_parts.h"
 #include "controllers/policy/placement.h"
@@ -242,7 +243,9 @@ void ClusterAccount::RecountLocked(const kube::Pod& pod, Effects& effects) {
   // A pod that is not accounted for yet will be, with what is known now.
   if (const Resources* held = ledger_.RequestOf(uid); held && !node.empty()) {
     const Resources request = HoldingOf(pod, devices_);
-    if (!AreAlikeWithoutGpu(request, *held)) BindLocked(pod, node, request);
+    // Until the GPUs of its parts are told, they are taken for those of its place.
+    const bool tells_gpu = AsksForClaimedGpus(request) && NamesGpu(request) && request != *held;
+    if (tells_gpu || !AreAlikeWithoutGpu(request, *held)) BindLocked(pod, node, request);
   }
   const kube::TimePoint now = clock_.Now();
   const ShapePtr need = NeedOfLocked(pod), waiting = competition_.NeedOf(uid);

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "controllers/policy/claimed_gpus.h"
 #include "controllers/policy/cluster_objects.h"
-#include "controllers/policy/gpu_parts.h"
 
 namespace grus {
 namespace {
@@ -65,6 +65,7 @@ std::vector<std::string> DeviceKeysOf(const kube::Object& object) {
   const auto& pod = static_cast<const kube::Pod&>(object);
   if (!pod.spec.resource_claims) return {};
   std::vector<std::string> keys = {kAnyClaim};
+  if (pod.spec.resource_claims->size() > kMostClaimedParts) return keys;  // Its claims do not matter any more.
   for (const kube::PodResourceClaim& reference : *pod.spec.resource_claims) {
     const std::string made_of(reference.resource_claim_template_name), claim(ClaimNameOf(pod, reference));
     if (!made_of.empty()) keys.push_back(KeyOf(kTemplate, {pod.metadata.ns, made_of}));
@@ -105,8 +106,8 @@ void PodDevices::OnResourceClaim(const kube::Change& change) {
   }
   if (before && after) {
     DeviceNeeds was, is;
-    AddClaim(*before, was);
-    AddClaim(*after, is);
+    AddClaim(*before, nullptr, was);
+    AddClaim(*after, nullptr, is);
     // The devices count for the first pod that the claim is reserved for.
     if (was == is && (!before->status.allocation || IsSameToConsumers(*before, *after))) return;
   }
@@ -130,14 +131,14 @@ void PodDevices::OnClass(const kube::Change& change) {
     if (after == nullptr) {
       classes_.erase(name);
     } else {
-      Class& its_class =
-          classes_[name] = {DeviceFilter::Read(after->spec), after->spec.extended_resource_name.str(), {}};
+      Class& its_class = classes_[name] = {
+          DeviceFilter::Read(after->spec), after->spec.extended_resource_name.str(), {}, DriverOf(after->spec)};
       for (const auto& slice : caches_.slices.List<ResourceSlice>()) {
         NoteSlice(slice->metadata.name, slice.get(), its_class);
       }
     }
   }
-  if (after && !DeviceFilter::Read(after->spec)) {
+  if (after && !DeviceFilter::Read(after->spec) && DriverOf(after->spec) != kGpuClaimDriver) {
     log_.Warn("devices of a class are not counted: its selector is not understood", {{"class", name}});
   }
   TellAll();
@@ -206,23 +207,6 @@ void PodDevices::AddOf(std::string_view name, std::int64_t count, DeviceNeeds& n
   }
 }
 
-void PodDevices::AddRequested(const kube::ResourceClaimSpec& claim, DeviceNeeds& needs) const {
-  for (const kube::DeviceRequest& request : claim.devices.requests) {
-    if (!request.exactly) continue;
-    const std::int64_t count = IsPlain(*request.exactly) ? std::max<std::int64_t>(request.exactly->count, 1) : 0;
-    AddOf(request.exactly->device_class_name.view(), count, needs);
-  }
-}
-
-void PodDevices::AddClaim(const ResourceClaim& claim, DeviceNeeds& needs) const {
-  if (!claim.status.allocation) return AddRequested(claim.spec, needs);
-  DeviceNeeds allocated;
-  for (const kube::DeviceAllocation& device : claim.status.allocation->devices.results) {
-    if (!device.admin_access && device.share_id.empty()) AddOf(ClassOf(device, claim.spec), 1, allocated);
-  }
-  needs.devices += allocated.devices;  // Once devices are allocated, a problem of their class does not matter.
-}
-
 DeviceNeeds PodDevices::NeedsOf(const kube::Pod& pod) const {
   DeviceNeeds needs;
   if (!pod.spec.resource_claims) return needs;
@@ -230,13 +214,19 @@ DeviceNeeds PodDevices::NeedsOf(const kube::Pod& pod) const {
     if (!kind.HasList() || !needs.problem.empty()) return;
     needs.problem = std::string(kind.kind().kind) + " " + key.ToString() + " does not exist";
   };
+  if (pod.spec.resource_claims->size() > kMostClaimedParts) {
+    needs.problem = "it lists " + std::to_string(pod.spec.resource_claims->size()) + " claims; at most " +
+                    std::to_string(kMostClaimedParts) + " are looked at";
+    AddTooManyClaims(needs.devices);
+    return needs;
+  }
   for (const kube::PodResourceClaim& reference : *pod.spec.resource_claims) {
     const ObjectKey claim_key{pod.metadata.ns, std::string(ClaimNameOf(pod, reference))};
     if (const auto claim = claim_key.name.empty() ? nullptr : caches_.claims.Get<ResourceClaim>(claim_key)) {
       const auto& consumers = claim->status.reserved_for;
       const bool is_others =
           claim->status.allocation && !consumers.empty() && consumers.front().uid != pod.metadata.uid;
-      if (!is_others) AddClaim(*claim, needs);
+      if (!is_others) AddClaim(*claim, &pod.spec.node_name, needs);
       continue;
     }
     if (reference.resource_claim_template_name.empty()) {
@@ -249,6 +239,10 @@ DeviceNeeds PodDevices::NeedsOf(const kube::Pod& pod) const {
     } else {
       miss(caches_.templates, template_key);
     }
+  }
+  if (needs.parts > kMostClaimedParts) {
+    needs.problem = "its claims ask for more than " + std::to_string(kMostClaimedParts) + " parts of GPUs";
+    AddTooManyClaims(needs.devices);
   }
   return needs;
 }
@@ -267,6 +261,10 @@ void PodDevices::AddDevicesOf(const std::string& node, Resources& allocatable) c
   const auto slices = caches_.slices.ByIndex<ResourceSlice>(slices_by_node_, node);
   if (slices.empty()) return;
   Resources devices;
+  std::int64_t whole = 0;
+  for (const auto& slice : slices) {
+    if (IsCurrent(*slice)) AddGpusOf(*slice, whole, devices);
+  }
   std::lock_guard lock(mutex_);
   for (const auto& [name, its_class] : classes_) {
     if (!its_class.Counts()) continue;
@@ -284,6 +282,9 @@ void PodDevices::AddDevicesOf(const std::string& node, Resources& allocatable) c
     if (!also.empty() && allocatable.Extended(also) == 0 && devices.Extended(also) == 0) {
       devices.AddExtended(also, count);
     }
+  }
+  if (allocatable.Extended(kGpuResource) == 0) {
+    devices.AddExtended(kGpuResource, std::max<std::int64_t>(whole - devices.Extended(kGpuResource), 0));
   }
   allocatable += devices;
 }

@@ -5,9 +5,12 @@
 // If containers may also ask for devices of a class by the name of an extended resource, the devices count under that
 // name, too: each claimed device takes one of both, so that no device is counted twice.
 //
-// A class counts if its selectors are understood and each of its devices belongs to one node, and to one claim at a
-// time. Devices of other classes are left out, of pods and of nodes; so are all devices if the cluster lacks the API or
-// grus the permission to read it. Thread-safe; callbacks run on the thread that brought the change.
+// Parts of GPUs by grus' own driver count in thousandths and MiB (policy/claimed_gpus.h), and whole GPUs of NVIDIA's
+// driver as nvidia.com/gpu, too: of the devices of a class that is not understood, once they are allocated.
+//
+// Any other class counts if its selectors are understood and each of its devices belongs to one node, and to one claim
+// at a time. Devices of other classes are left out, of pods and of nodes; so are all devices if the cluster lacks the
+// API or grus the permission to read it. Thread-safe; callbacks run on the thread that brought the change.
 #pragma once
 
 #include <functional>
@@ -22,12 +25,14 @@
 #include "clientlib/cache/informer.h"
 #include "clientlib/model/core_v1.h"
 #include "controllers/policy/device_class.h"
+#include "controllers/policy/gpu_parts.h"
 #include "controllers/policy/node_match.h"
 
 namespace grus {
 
 struct DeviceNeeds {
   Resources devices;
+  std::size_t parts = 0;  // Of GPUs, by grus' own driver.
   // Why the scheduler finds no node for the pod: "ResourceClaim team-a/gpus does not exist". Empty: nothing.
   std::string problem;
   friend bool operator==(const DeviceNeeds&, const DeviceNeeds&) = default;
@@ -62,8 +67,10 @@ class PodDevices {
     std::optional<DeviceFilter> filter;        // None: not understood.
     std::string extended_resource;             // Empty: none.
     std::set<std::string> uncountable_slices;  // Slices with devices of it that cannot be counted.
-    bool Counts() const { return filter && uncountable_slices.empty(); }
+    std::string driver;                        // Of all its devices; empty: not known.
+    bool Counts() const { return filter && uncountable_slices.empty() && driver != kGpuClaimDriver; }
   };
+  enum class DeviceKind { kOther, kGpuPart, kWholeGpu };
   void OnResourceClaim(const kube::Change& change);
   void OnTemplate(const kube::Change& change);
   void OnClass(const kube::Change& change);
@@ -72,8 +79,16 @@ class PodDevices {
   // Whether all slices of its pool are there and none is newer: otherwise the scheduler allocates nothing of the pool.
   bool IsCurrent(const kube::ResourceSlice& slice) const;
   void AddRequested(const kube::ResourceClaimSpec& claim, DeviceNeeds& needs) const;
-  void AddClaim(const kube::ResourceClaim& claim, DeviceNeeds& needs) const;
+  // `node`: GPUs of other nodes are not named. Null: all are.
+  void AddClaim(const kube::ResourceClaim& claim, const kube::CompactString* node, DeviceNeeds& needs) const;
   void AddOf(std::string_view name, std::int64_t count, DeviceNeeds& needs) const;
+  DeviceKind KindOfClass(std::string_view name) const;
+  // These return whole GPUs of NVIDIA's driver.
+  std::int64_t AddExact(const kube::ExactDeviceRequest& request, DeviceNeeds& needs) const;
+  std::int64_t AddLeast(const kube::DeviceRequest& request, DeviceNeeds& needs) const;
+  std::shared_ptr<const kube::Device> FindDevice(const kube::DeviceAllocation& allocation) const;  // Null: not there.
+  bool IsWhole(const kube::DeviceAllocation& allocation, std::string_view device_class) const;
+  void AddGpusOf(const kube::ResourceSlice& slice, std::int64_t& whole, Resources& devices) const;
   static void NoteSlice(const std::string& name, const kube::ResourceSlice* slice, Class& its_class);
 
   const Caches caches_;

@@ -48,8 +48,8 @@ bool ClusterAccount::MustProtect(const std::string& gang) {
   std::lock_guard lock(mutex_);
   const std::vector<Place>& own = ledger_.PlacesOf(gang);
   if (own.empty()) return false;
-  // A scheduler sees the sum over a node's GPUs: elsewhere a pod might find no single one with room.
-  if (std::ranges::any_of(own, [](const Place& place) { return !place.gpu.empty(); })) return true;
+  // A scheduler sees the sum over a node's GPUs, but for claims: elsewhere a pod might find no single one with room.
+  if (std::ranges::any_of(own, [](const Place& place) { return !place.ToldGpu().empty(); })) return true;
   if (competition_.Threatens(gang, clock_.Now())) {
     if (const auto placed = placed_.find(gang); placed != placed_.end()) placed->second = true;
     return true;

@@ -221,7 +221,7 @@ class Planner {
         LiftMissing();  // A cluster autoscaler then sees what is missing.
       return;
     }
-    const bool is_by_gpu = std::ranges::any_of(assigned, [](const auto& a) { return !a.place.gpu.empty(); });
+    const bool is_by_gpu = std::ranges::any_of(assigned, [](const auto& a) { return !a.place.ToldGpu().empty(); });
     if (!is_replacing || is_by_gpu) PlanLift(assigned);
     // A replacement in a running gang starts at once: the node of the lost member is likely free.
     if (is_replacing && !is_preparing_ && !is_unsafe_) LiftMissing();
@@ -252,7 +252,7 @@ class Planner {
     }
     for (const Assignment& a : assigned) {
       const bool is_pinned = view_.must_pin && !a.member->has_own_hostname;
-      Lift(*a.member, is_pinned ? a.place.node : "", a.place.gpu);
+      Lift(*a.member, is_pinned ? a.place.node : "", a.place.ToldGpu());
     }
   }
 

@@ -23,11 +23,6 @@ std::uint32_t TakeNumber(std::vector<std::uint32_t>& free, std::size_t next) {
   return number;
 }
 
-// Whether somebody has said which GPU it is.
-bool NamesGpu(const Resources& request) {
-  return std::ranges::any_of(request.extended, [](const auto& amount) { return IsOnOneGpu(amount.first); });
-}
-
 // `taken` is the node's Taken().
 void SetNode(FitIndex& index, const LedgerNode& node, const Resources& taken) {
   // Held devices count only while the shape may use the node, which may change here.
@@ -37,6 +32,8 @@ void SetNode(FitIndex& index, const LedgerNode& node, const Resources& taken) {
 }
 
 }  // namespace
+
+std::string Place::ToldGpu() const { return AsksForGpuParts(shape->request) ? gpu : std::string(); }
 
 Resources Place::Request() const { return OnGpu(shape->request, gpu); }
 

@@ -38,6 +38,7 @@ struct Place {
   std::string node;
   ShapePtr shape;
   std::string gpu = {};  // Which its part is of; empty: it asks for none, or nothing is known of the node's GPUs.
+  std::string ToldGpu() const;  // The same, for the pod to be told; empty for claims: the scheduler chooses.
   Resources Request() const;
   friend bool operator==(const Place&, const Place&) = default;
 };

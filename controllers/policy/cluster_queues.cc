@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "controllers/policy/claimed_gpus.h"
 #include "controllers/policy/gpu_parts.h"
 #include "crds/types/sharing_names.h"
 
@@ -115,9 +116,9 @@ kube::Result<QueueIndex> ClusterQueues::QueueOf(const std::string& owner) {
 std::int64_t ClusterQueues::MilliOf(const Resources& request, PoolIndex pool) const {
   const auto index = static_cast<std::size_t>(pool);
   const std::string& resource = index < setup_.pools.size() ? setup_.pools[index].resource : default_resource_;
-  if (resource == api::kGpuMilliResource) return std::clamp<std::int64_t>(request.Extended(resource), 0, kMostMilli);
-  const std::int64_t parts = resource == kGpuResource ? MilliOfGpuParts(request) : 0;
-  return std::min<std::int64_t>(kMostMilli, ToMilli(request.Extended(resource)) + parts);
+  const std::int64_t own = request.Extended(resource), claimed = ClaimedMilliOf(request), none = 0;
+  if (resource == api::kGpuMilliResource) return std::min(kMostMilli, std::clamp(own, none, kMostMilli) + claimed);
+  return std::min(kMostMilli, ToMilli(own) + (resource == kGpuResource ? MilliOfGpuParts(request) : none));
 }
 
 PoolPlacement ClusterQueues::PlacementIn(PoolIndex pool) const {

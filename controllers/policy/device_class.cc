@@ -7,6 +7,8 @@
 namespace grus {
 namespace {
 
+constexpr char kTypeAttribute[] = "type", kWholeGpuType[] = "gpu";
+
 // Takes tokens and the space behind them. False: another token is there.
 class Scanner {
  public:
@@ -98,6 +100,38 @@ bool DeviceFilter::Selects(std::string_view driver, const kube::Device& device) 
       return (is_own ? driver : key.substr(0, slash)) == term.domain &&
              (is_own ? key : key.substr(slash + 1)) == term.name && attribute.second == term.value;
     });
+  });
+}
+
+bool DeviceFilter::IsOfWholeGpus() const {
+  const auto has = [this](std::string_view domain, std::string_view name, std::string_view value) {
+    return std::ranges::any_of(terms_, [&](const Term& term) {
+      return term.domain == domain && term.name == name && term.value.string == value;
+    });
+  };
+  return has("", "", kNvidiaGpuDriver) && has(kNvidiaGpuDriver, kTypeAttribute, kWholeGpuType);
+}
+
+std::string DriverOf(const kube::DeviceClassSpec& spec) {
+  for (const kube::DeviceSelector& selector : spec.selectors) {
+    const std::string_view expression = selector.cel ? selector.cel->expression.view() : std::string_view();
+    // An alternative could select the devices of others as well.
+    if (expression.find_first_of("|?") != std::string_view::npos) continue;
+    DeviceFilter filter;
+    filter.ReadExpression(expression);  // The terms before the first that is not understood.
+    for (const DeviceFilter::Term& term : filter.terms_) {
+      if (term.name.empty()) return term.value.string.str();
+    }
+  }
+  return {};
+}
+
+bool IsWholeGpu(std::string_view driver, const kube::Device& device) {
+  if (driver != kNvidiaGpuDriver || device.allow_multiple_allocations) return false;
+  return std::ranges::any_of(device.attributes, [](const auto& attribute) {
+    const std::string_view key = attribute.first.view();
+    const bool is_type = key == kTypeAttribute || key == std::string(kNvidiaGpuDriver) + "/" + kTypeAttribute;
+    return is_type && attribute.second.string == kWholeGpuType;
   });
 }
 

@@ -20,8 +20,10 @@ class DeviceFilter {
   static std::optional<DeviceFilter> Read(const kube::DeviceClassSpec& spec);
 
   bool Selects(std::string_view driver, const kube::Device& device) const;
+  bool IsOfWholeGpus() const;  // Of NVIDIA's driver, and of nothing but whole GPUs.
 
  private:
+  friend std::string DriverOf(const kube::DeviceClassSpec& spec);
   struct Term {
     std::string domain, name;  // Empty name: the driver must equal `value`.
     kube::DeviceAttribute value;
@@ -30,6 +32,13 @@ class DeviceFilter {
 
   std::vector<Term> terms_;  // A selected device meets all.
 };
+
+// The driver of all devices of the class, also where the rest of its selectors is not understood; empty: not known.
+std::string DriverOf(const kube::DeviceClassSpec& spec);
+
+// NVIDIA's own driver, whose devices are whole GPUs, or else parts (MIG) and GPUs for virtual machines.
+inline constexpr char kNvidiaGpuDriver[] = "gpu.nvidia.com";
+bool IsWholeGpu(std::string_view driver, const kube::Device& device);
 
 // Whether the device belongs to one node, and to one claim at a time: otherwise a count of devices says nothing.
 bool IsCountable(const kube::ResourceSliceSpec& slice, const kube::Device& device);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "controllers/policy/claimed_gpus.h"
 #include "controllers/policy/gpu_parts.h"
 
 namespace grus {
@@ -15,14 +16,12 @@ constexpr std::int64_t kMostCopies = 100'000;
 }  // namespace
 
 FitIndex::FitIndex(PodShape shape)
-    : shape_(std::move(shape)),
-      device_(shape_.request.Accelerator()),
-      asks_for_gpu_parts_(AsksForGpuParts(shape_.request)) {
+    : shape_(std::move(shape)), device_(shape_.request.Accelerator()), asks_for_gpu_parts_(IsOnGpus(shape_.request)) {
   const auto add = [this](std::string_view name, std::int64_t each) {
     if (each > 0) amounts_.push_back({std::string(name), each, 0, 0});
   };
   for (const auto& [name, each] : shape_.request.extended) {  // First: the scarce ones.
-    if (!IsSaidOfParts(name)) add(name, each);                // Limited by single GPUs.
+    if (!IsOfSingleGpus(name)) add(name, each);
   }
   for (const char* name : {"cpu", "memory", "pods"}) add(name, shape_.request.Amount(name));
 }

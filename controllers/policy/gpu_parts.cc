@@ -5,6 +5,7 @@
 #include <span>
 
 #include "clientlib/model/json.h"
+#include "controllers/policy/claimed_gpus.h"
 #include "crds/types/part_memory.h"
 #include "crds/types/sharing_names.h"
 
@@ -168,7 +169,9 @@ void ForEachFreeGpu(const Resources& allocatable, const Resources& taken,
   });
 }
 
-bool IsGpuPart(std::string_view resource) { return std::ranges::find(kParts, resource) != kParts.end(); }
+bool IsGpuPart(std::string_view resource) {
+  return std::ranges::find(kParts, resource) != kParts.end() || resource == kClaimedMilli;
+}
 
 bool IsOnOneGpu(std::string_view resource) { return resource.find(kSeparator) != std::string_view::npos; }
 
@@ -179,6 +182,7 @@ std::int64_t WholeGpusOf(const Resources& request) {
   const bool is_whole = milli > kMilliOfGpu && milli % kMilliOfGpu == 0 && request.Extended(kMixedParts) == 0;
   return is_whole ? milli / kMilliOfGpu : 0;
 }
+bool IsOnGpus(const Resources& request) { return AsksForGpuParts(request) || AsksForClaimedGpus(request); }
 
 std::optional<PoolPlacement> PlacementNamed(std::string_view word) {
   if (word == "pack") return PoolPlacement::kBinPack;
@@ -200,6 +204,8 @@ std::int64_t RestOf(std::int64_t offer, std::int64_t taken) {
 }
 
 std::int64_t SaidMemoryOf(const kube::ObjectMeta& pod) { return std::min(api::MemoryMiBSaidBy(pod), kMostSaid); }
+
+bool IsOfSingleGpus(std::string_view name) { return name == kSaidMemory || name == kMixedParts || IsClaimedPart(name); }
 
 void AddSaidOfParts(const kube::Pod& pod, Resources& request) {
   if (request.Extended(api::kGpuMilliResource) <= 0) return;
@@ -230,10 +236,12 @@ void AddSaidOfParts(const kube::Pod& pod, Resources& request) {
 std::int64_t MilliOfGpuParts(const Resources& request) {
   const std::int64_t milli = request.Extended(api::kGpuMilliResource),
                      percent = request.Extended(api::kVgpuComputeResource);
-  return std::clamp<std::int64_t>(milli, 0, kMostParts) + 10 * std::clamp<std::int64_t>(percent, 0, kMostParts);
+  return std::clamp<std::int64_t>(milli, 0, kMostParts) + 10 * std::clamp<std::int64_t>(percent, 0, kMostParts) +
+         ClaimedMilliOf(request);
 }
 
 Resources OnGpu(Resources request, std::string_view gpus) {
+  if (AsksForClaimedGpus(request) && !gpus.empty()) return OnClaimedGpus(std::move(request), gpus);
   const std::int64_t whole = WholeGpusOf(request), said = whole > 0 ? 0 : request.Extended(kSaidMemory);
   ForEachName(gpus, [&](std::string_view gpu) {
     for (const std::string_view part : kParts) {
@@ -261,6 +269,10 @@ bool AreAlikeWithoutGpu(const Resources& a, const Resources& b) {
   }
 }
 
+bool NamesGpu(const Resources& request) {
+  return std::ranges::any_of(request.extended, [](const auto& amount) { return IsOnOneGpu(amount.first); });
+}
+
 bool IsOnGpu(const Resources& held, std::string_view gpus) {
   bool is_on_all = !gpus.empty();
   ForEachName(gpus, [&](std::string_view gpu) {
@@ -271,6 +283,7 @@ bool IsOnGpu(const Resources& held, std::string_view gpus) {
 }
 
 int CopiesOnGpus(const Resources& allocatable, const Resources& taken, const Resources& request, int at_most) {
+  if (AsksForClaimedGpus(request)) return CopiesOnClaimedGpus(allocatable, taken, request, at_most);
   const std::string_view first = FirstPart(request);
   if (first.empty() || at_most <= 0) return at_most;
   const std::int64_t whole = WholeGpusOf(request);
@@ -287,6 +300,7 @@ int CopiesOnGpus(const Resources& allocatable, const Resources& taken, const Res
 
 std::string ChooseGpu(const Resources& allocatable, const Resources& taken, const Resources& request,
                       PoolPlacement placement, std::string_view preferred) {
+  if (AsksForClaimedGpus(request)) return ChooseClaimedGpus(allocatable, taken, request);
   const std::string_view first = FirstPart(request);
   const bool is_spread = placement == PoolPlacement::kSpread;
   std::string best;

@@ -32,11 +32,11 @@ inline constexpr char kSaidMemory[] = "ai.centauruscloud.io/gpu-milli memory (Mi
 // 1: the thousandths of its containers come to whole GPUs in sum alone. So they lie on one GPU, which has not as many.
 inline constexpr char kMixedParts[] = "parts of GPUs that are no whole ones";
 
-bool IsGpuPart(std::string_view resource);   // One of those in crds/types/sharing_names.h.
-bool IsOnOneGpu(std::string_view resource);  // Names a GPU, too.
-bool AsksForGpuParts(const Resources& request);
-std::int64_t WholeGpusOf(
-    const Resources& request);  // 2000 thousandths: 2. 0: it asks for 1000 at most, or for no such.
+bool IsGpuPart(std::string_view resource);           // One of those in crds/types/sharing_names.h, or kClaimedMilli.
+bool IsOnOneGpu(std::string_view resource);          // Names a GPU, too.
+bool AsksForGpuParts(const Resources& request);      // By its containers, not by claims.
+bool IsOnGpus(const Resources& request);             // Either way: its GPU matters to the plan.
+std::int64_t WholeGpusOf(const Resources& request);  // 2000 thousandths: 2; 1500, and all up to 1000: 0.
 
 // nullopt: it is neither word.
 std::optional<PoolPlacement> PlacementNamed(std::string_view word);
@@ -53,10 +53,9 @@ std::int64_t SaidMemoryOf(const kube::ObjectMeta& pod);
 
 // Adds what the sum of its thousandths does not tell: the memory that the pod says for them, and kMixedParts.
 void AddSaidOfParts(const kube::Pod& pod, Resources& request);
-// Neither is a resource of a node.
-inline bool IsSaidOfParts(std::string_view name) { return name == kSaidMemory || name == kMixedParts; }
+bool IsOfSingleGpus(std::string_view name);  // No sum of a node limits it: what is said of parts, and sizes of claims.
 
-// Thousandths of GPUs that the parts come to; memory alone counts as none.
+// Thousandths of GPUs that the parts come to, also by claims; memory alone counts as none.
 std::int64_t MilliOfGpuParts(const Resources& request);
 
 // Adds to what the node's kubelet offers what each GPU of the inventory does. A text that makes no sense adds nothing:
@@ -87,6 +86,9 @@ void ForEachFreeGpu(const Resources& allocatable, const Resources& taken,
 
 // Whether both take the same, whatever they take of which GPU.
 bool AreAlikeWithoutGpu(const Resources& a, const Resources& b);
+
+// Whether somebody has said which GPU it is.
+bool NamesGpu(const Resources& request);
 
 // Whether some of what is held is on each of these GPUs.
 bool IsOnGpu(const Resources& held, std::string_view gpus);

@@ -30,7 +30,7 @@ void Draw(const LedgerNode& node, const GangToPlace& gang, std::size_t member, D
           std::string_view preferred = {}) {
   const PodShape& shape = *(*gang.members)[member];
   std::string gpu;
-  if (AsksForGpuParts(shape.request)) gpu = node.GpuFor(shape, Taken(node, gang, draft), preferred);
+  if (IsOnGpus(shape.request)) gpu = node.GpuFor(shape, Taken(node, gang, draft), preferred);
   draft[node.id] += OnGpu(shape.request, gpu);
   if (gpu.empty()) return;
   if (places.gpus.size() <= member) places.gpus.resize(member + 1);
@@ -85,7 +85,7 @@ GangPlaces PlaceKinds(const ClusterLedger& ledger, const GangToPlace& gang, int 
         const auto at = static_cast<std::size_t>(*member);
         places.nodes[at] = id;
         // Of a part of a GPU also which: not the one that is kept for another gang.
-        if (order.size() > 1 || AsksForGpuParts((*gang.members)[at]->request))
+        if (order.size() > 1 || IsOnGpus((*gang.members)[at]->request))
           Draw(*ledger.NodeAt(id), gang, at, draft, places, preferred);
       }
     }

@@ -158,7 +158,7 @@ class Search {
     const LedgerNode& node = *ledger_.NodeAt(id);
     Resources& reserved = result_.nodes[id];
     for (int i = 0; i < copies; ++i) {
-      if (!AsksForGpuParts(shape.request)) {
+      if (!IsOnGpus(shape.request)) {
         reserved += shape.request;
         continue;
       }

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "clientlib/model/quantity.h"
+#include "controllers/policy/claimed_gpus.h"
 #include "controllers/policy/gpu_parts.h"
 
 namespace grus {
@@ -143,7 +144,9 @@ std::string TextOf(const Resources& resources) {
     add("memory", kube::ToText(Quantity(resources.memory_bytes, Quantity::Format::kBinarySi)));
   }
   for (const auto& [name, amount] : resources.extended) {
-    if (amount > 0 && !IsOnOneGpu(name) && name != kMixedParts) add(name, std::to_string(amount));
+    if (amount > 0 && !IsOnOneGpu(name) && !IsClaimedPart(name) && name != kMixedParts) {
+      add(name, std::to_string(amount));
+    }
   }
   return text;
 }
@@ -157,7 +160,7 @@ int CopiesThatFit(const Resources& allocatable, const Resources& used, const Res
   limit(Sum(allocatable.memory_bytes, -used.memory_bytes), request.memory_bytes);
   limit(Sum(allocatable.pods, -used.pods), request.pods);
   for (const auto& [name, each] : request.extended) {
-    if (IsSaidOfParts(name)) continue;  // Of single GPUs.
+    if (IsOfSingleGpus(name)) continue;
     limit(Sum(allocatable.Extended(name), -used.Extended(name)), each);
   }
   return CopiesOnGpus(allocatable, used, request, static_cast<int>(copies));
