@@ -45,6 +45,17 @@ GangStory WaitForGpus() {
   return story;
 }
 
+// Two whole GPUs of one node: in sum they are free before, and on two nodes.
+GangStory WaitForWholeGpus() {
+  GangStory story = OfThree("parts-wait-for-whole-gpus", 2);
+  story.steps = {UntilRuns(3, Submits(kOther, 1, 2000)),
+                 UntilWaits(
+                     1, [](World& world) { AddSharedNode(world, "node-9", 2); }, kOther),
+                 UntilRuns(1, nullptr, kOther)};
+  story.rules.most_members = 4;
+  return story;
+}
+
 // Which dies with what it was about to write, while the next gang is planned beside the first one.
 GangStory AgentDies() {
   GangStory story = OfThree("parts-agent-dies", 2);
@@ -112,7 +123,7 @@ void SubmitParts(World& world, const std::string& name, int replicas, int milli)
 }
 
 std::vector<GangStory> GangsOfParts() {
-  return {WaitForGpus(), AgentDies(), KubeletRestarts(), GpuDies(), NodeLeaves()};
+  return {WaitForGpus(), WaitForWholeGpus(), AgentDies(), KubeletRestarts(), GpuDies(), NodeLeaves()};
 }
 
 }  // namespace grus::testing

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/campaign/part_agents.h"
 
+#include <algorithm>
 #include <chrono>
+#include <sstream>
 #include <utility>
 
 #include "crds/types/sharing_names.h"
@@ -51,9 +53,20 @@ std::int64_t MilliOf(const Json& pod) {
 
 std::string UidOf(const Json& pod) { return Text(pod, {"metadata", "uid"}); }
 
-std::string HeldGpu(const Json& pod) {
+std::vector<std::string> HeldGpus(const Json& pod) {
   const std::string_view text = AnnotationOf(pod, api::kHeldGpusAnnotation);
-  return text.empty() ? std::string() : Text(FromText(text), {"c", "gpu"});
+  if (text.empty()) return {};
+  const Json held = FromText(text);
+  std::vector<std::string> gpus = {Text(held, {"c", "gpu"})};
+  for (const Json& more : kube::testing::ItemsAt(held, {"c", "more"})) gpus.push_back(Text(more, {"gpu"}));
+  return gpus;
+}
+
+std::vector<std::string> PlannedGpus(const Json& pod) {
+  std::vector<std::string> gpus;
+  std::istringstream list{std::string(AnnotationOf(pod, api::kPlannedGpuAnnotation))};
+  for (std::string gpu; std::getline(list, gpu, ',');) gpus.push_back(gpu);
+  return gpus;
 }
 
 }  // namespace
@@ -70,7 +83,7 @@ void PartAgents::Kill(kube::Duration pause) {
   // The next ones read who holds what, and write what is missing.
   world_.simulation.After(pause, [self = shared_from_this()] {
     for (const auto& pod : self->world_.server.List("pods")) {
-      if (self->held_.contains(UidOf(*pod)) && HeldGpu(*pod).empty()) self->WriteSoon(kube::testing::KeyOf(*pod));
+      if (self->held_.contains(UidOf(*pod)) && HeldGpus(*pod).empty()) self->WriteSoon(kube::testing::KeyOf(*pod));
     }
   });
 }
@@ -92,27 +105,39 @@ void PartAgents::Observe(const ServerChange& change) {
 void PartAgents::Give(const kube::ObjectKey& key) {
   const auto pod = world_.server.Get("pods", key);
   if (!pod || HasEnded(*pod) || held_.contains(UidOf(*pod))) return;
-  const std::string node = Text(*pod, {"spec", "nodeName"}), planned(AnnotationOf(*pod, api::kPlannedGpuAnnotation));
-  const std::string gpu = ChooseGpu(node, MilliOf(*pod), planned);
-  if (gpu.empty()) return Refuse(*pod);
-  held_[UidOf(*pod)] = {.node = node, .gpu = gpu, .milli = MilliOf(*pod)};
+  const std::string node = Text(*pod, {"spec", "nodeName"});
+  std::vector<std::string> gpus = ChooseGpus(node, MilliOf(*pod), PlannedGpus(*pod));
+  if (gpus.empty()) return Refuse(*pod);
+  const std::int64_t each = MilliOf(*pod) / static_cast<std::int64_t>(gpus.size());
+  held_[UidOf(*pod)] = {.node = node, .gpus = std::move(gpus), .milli = each};
   if (world_.simulation.Now() >= away_until_) WriteSoon(key);
 }
 
-std::string PartAgents::ChooseGpu(const std::string& node, std::int64_t milli, const std::string& planned) const {
+std::int64_t PartAgents::LeftOn(const std::string& gpu) const {
+  std::int64_t left = kWhole;
+  for (const auto& [uid, held] : held_) left -= std::ranges::count(held.gpus, gpu) > 0 ? held.milli : 0;
+  return left;
+}
+
+std::vector<std::string> PartAgents::ChooseGpus(const std::string& node, std::int64_t milli,
+                                                const std::vector<std::string>& planned) const {
   const auto object = world_.server.Get("nodes", {"", node});
   if (!object || IsAway(*object)) return {};
-  std::string best;
-  std::int64_t least = kWhole + 1;
+  const bool is_whole = milli > kWhole && milli % kWhole == 0;
+  const std::int64_t each = is_whole ? kWhole : milli;
+  const auto wanted = static_cast<std::size_t>(milli / each);
+  std::vector<std::string> fitting;
   for (int i = 0; i < GpusOf(*object); ++i) {
     const std::string gpu = GpuName(node, i);
-    std::int64_t left = kWhole - milli;
-    for (const auto& [uid, held] : held_) left -= held.gpu == gpu ? held.milli : 0;
-    if (IsSick(*object, i) || left < 0) continue;
-    if (gpu == planned) return gpu;
-    if (left < least) std::tie(best, least) = std::pair(gpu, left);
+    if (!IsSick(*object, i) && LeftOn(gpu) >= each) fitting.push_back(gpu);
   }
-  return best;
+  if (fitting.size() < wanted) return {};
+  // The planned ones, then the fullest.
+  std::ranges::stable_sort(fitting, {}, [&](const std::string& gpu) {
+    return std::pair(std::ranges::count(planned, gpu) == 0, LeftOn(gpu));
+  });
+  fitting.resize(wanted);
+  return fitting;
 }
 
 void PartAgents::Refuse(Json pod) {
@@ -132,7 +157,12 @@ void PartAgents::Write(const kube::ObjectKey& key, int life) {
   const auto held = pod ? held_.find(UidOf(*pod)) : held_.end();
   if (life != life_ || held == held_.end()) return;
   Json written = *pod;
-  const Json part = Json::MakeObject({{"gpu", held->second.gpu}, {"milli", held->second.milli}});
+  const auto part_of = [&](const std::string& gpu) {
+    return Json::MakeObject({{"gpu", gpu}, {"milli", held->second.milli}});
+  };
+  const std::vector<std::string>& gpus = held->second.gpus;
+  Json part = part_of(gpus.front());
+  for (std::size_t i = 1; i < gpus.size(); ++i) part["more"].Append(part_of(gpus[i]));
   written["metadata"]["annotations"][api::kHeldGpusAnnotation] = kube::ToText(Json::MakeObject({{"c", part}}));
   Must(world_.server.Update("pods", std::move(written)));
 }
@@ -179,9 +209,8 @@ std::string NoPartTwice(const World& world, const ServerChange& change) {
   std::map<std::string, std::int64_t> used;
   for (const auto& [key, pod] : world.All("pods")) {
     if (HasEnded(*pod) || !IsBound(*pod)) continue;
-    const std::string held = HeldGpu(*pod);
-    const std::string gpu = held.empty() ? std::string(AnnotationOf(*pod, api::kPlannedGpuAnnotation)) : held;
-    if (!gpu.empty()) used[gpu] += MilliOf(*pod);
+    const std::vector<std::string> held = HeldGpus(*pod), gpus = held.empty() ? PlannedGpus(*pod) : held;
+    for (const std::string& gpu : gpus) used[gpu] += MilliOf(*pod) / static_cast<std::int64_t>(gpus.size());
   }
   for (const auto& [gpu, milli] : used) {
     if (milli > kWhole) return gpu + " has " + std::to_string(milli) + " thousandths of pods";

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "tests/campaign/app_workload.h"
 
@@ -23,14 +24,18 @@ class PartAgents : public std::enable_shared_from_this<PartAgents> {
 
  private:
   struct Held {
-    std::string node = {}, gpu = {};
-    std::int64_t milli = 0;
+    std::string node = {};
+    std::vector<std::string> gpus = {};
+    std::int64_t milli = 0;  // Of each.
   };
 
   explicit PartAgents(World& world) : world_(world) {}
   void Observe(const kube::testing::ServerChange& change);
   void Give(const kube::ObjectKey& key);
-  std::string ChooseGpu(const std::string& node, std::int64_t milli, const std::string& planned) const;
+  // One, or as many free ones as thousands are asked for; empty: there are none.
+  std::vector<std::string> ChooseGpus(const std::string& node, std::int64_t milli,
+                                      const std::vector<std::string>& planned) const;
+  std::int64_t LeftOn(const std::string& gpu) const;
   void Refuse(Json pod);
   void WriteSoon(const kube::ObjectKey& key);
   void Write(const kube::ObjectKey& key, int life);
