@@ -47,6 +47,7 @@ std::span<const kube::FieldInfo> NodeContainerSpec::Fields() {
       kube::Field<&T::name>("name", {.required = true}),
       kube::Field<&T::env>("env"),
       kube::Field<&T::resources>("resources"),
+      kube::Field<&T::restart_policy>("restartPolicy"),
   };
   return kFields;
 }

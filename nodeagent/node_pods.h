@@ -43,6 +43,7 @@ struct NodeContainerSpec {
   kube::CompactString name;
   std::vector<NodeVariable> env = {};
   PartRequirements resources = {};
+  kube::CompactString restart_policy = {};  // Of an init container: "Always" says that it is a sidecar.
   static std::span<const kube::FieldInfo> Fields();
   friend bool operator==(const NodeContainerSpec&, const NodeContainerSpec&) = default;
 };

@@ -15,7 +15,7 @@ void AddPart(const ClaimedPart& part, DeviceNeeds& needs) {
 
 // A class may count its devices under that name already.
 void RaiseGpus(std::int64_t whole, Resources& devices) {
-  devices.AddExtended(kGpuResource, std::max<std::int64_t>(whole - devices.Extended(kGpuResource), 0));
+  devices.AddExtended(kGpusByClaims, std::max<std::int64_t>(whole - devices.Extended(kGpuResource), 0));
 }
 
 std::int64_t CountOf(const kube::ExactDeviceRequest& request) {
@@ -70,22 +70,22 @@ std::int64_t PodDevices::AddExact(const kube::ExactDeviceRequest& request, Devic
   return 0;
 }
 
-std::int64_t PodDevices::AddLeast(const kube::DeviceRequest& request, DeviceNeeds& needs) const {
-  const kube::DeviceSubRequest* least = nullptr;
-  std::int64_t least_milli = 0;
+std::int64_t PodDevices::AddMost(const kube::DeviceRequest& request, DeviceNeeds& needs) const {
+  const kube::DeviceSubRequest* most = nullptr;
+  std::int64_t most_milli = 0;
   for (const kube::DeviceSubRequest& sub : request.first_available) {
     const kube::ExactDeviceRequest exact = AsExact(sub);
     const DeviceKind kind = KindOfClass(sub.device_class_name.view());
     const std::int64_t milli = kind == DeviceKind::kOther     ? 0
                                : kind == DeviceKind::kGpuPart ? PartOf(exact).milli * CountOf(exact)
                                                               : kWholeGpuMilli * CountOf(exact);
-    if (least != nullptr && milli >= least_milli) continue;
-    least = &sub;
-    least_milli = milli;
+    if (milli <= most_milli) continue;
+    most = &sub;
+    most_milli = milli;
   }
-  if (least == nullptr || least_milli == 0) return 0;
-  if (KindOfClass(least->device_class_name.view()) == DeviceKind::kWholeGpu) return CountOf(AsExact(*least));
-  AddPart(PartOf(AsExact(*least)), needs);
+  if (most == nullptr) return 0;
+  if (KindOfClass(most->device_class_name.view()) == DeviceKind::kWholeGpu) return CountOf(AsExact(*most));
+  AddPart(PartOf(AsExact(*most)), needs);
   return 0;
 }
 
@@ -93,7 +93,7 @@ void PodDevices::AddRequested(const kube::ResourceClaimSpec& claim, DeviceNeeds&
   DeviceNeeds own{.devices = {}, .parts = needs.parts, .problem = needs.problem};
   std::int64_t whole = 0;
   for (const kube::DeviceRequest& request : claim.devices.requests) {
-    whole += request.exactly ? AddExact(*request.exactly, own) : AddLeast(request, own);
+    whole += request.exactly ? AddExact(*request.exactly, own) : AddMost(request, own);
   }
   RaiseGpus(whole, own.devices);
   own.devices += needs.devices;

@@ -220,8 +220,10 @@ DeviceNeeds PodDevices::NeedsOf(const kube::Pod& pod) const {
     AddTooManyClaims(needs.devices);
     return needs;
   }
+  std::set<std::string> seen;  // A pod may name one claim twice.
   for (const kube::PodResourceClaim& reference : *pod.spec.resource_claims) {
     const ObjectKey claim_key{pod.metadata.ns, std::string(ClaimNameOf(pod, reference))};
+    if (!claim_key.name.empty() && !seen.insert(claim_key.name).second) continue;
     if (const auto claim = claim_key.name.empty() ? nullptr : caches_.claims.Get<ResourceClaim>(claim_key)) {
       const auto& consumers = claim->status.reserved_for;
       const bool is_others =
@@ -242,6 +244,7 @@ DeviceNeeds PodDevices::NeedsOf(const kube::Pod& pod) const {
   }
   if (needs.parts > kMostClaimedParts) {
     needs.problem = "its claims ask for more than " + std::to_string(kMostClaimedParts) + " parts of GPUs";
+    needs.devices = {};
     AddTooManyClaims(needs.devices);
   }
   return needs;
@@ -284,7 +287,7 @@ void PodDevices::AddDevicesOf(const std::string& node, Resources& allocatable) c
     }
   }
   if (allocatable.Extended(kGpuResource) == 0) {
-    devices.AddExtended(kGpuResource, std::max<std::int64_t>(whole - devices.Extended(kGpuResource), 0));
+    devices.AddExtended(kGpusByClaims, std::max<std::int64_t>(whole - devices.Extended(kGpuResource), 0));
   }
   allocatable += devices;
 }
@@ -307,7 +310,11 @@ Resources RequestOf(const kube::Pod& pod, const PodDevices* devices) {
 
 PodShape ShapeOf(const kube::Pod& pod, const PodDevices* devices) {
   PodShape shape = ShapeOf(pod);
-  if (devices && pod.spec.resource_claims) shape.request += devices->NeedsOf(pod).devices;
+  if (!devices || !pod.spec.resource_claims) return shape;
+  Resources needs = devices->NeedsOf(pod).devices;
+  // A shape is of all that are alike, whatever GPU this one has.
+  std::erase_if(needs.extended, [](const auto& amount) { return IsOnOneGpu(amount.first); });
+  shape.request += needs;
   return shape;
 }
 

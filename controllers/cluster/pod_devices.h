@@ -85,7 +85,7 @@ class PodDevices {
   DeviceKind KindOfClass(std::string_view name) const;
   // These return whole GPUs of NVIDIA's driver.
   std::int64_t AddExact(const kube::ExactDeviceRequest& request, DeviceNeeds& needs) const;
-  std::int64_t AddLeast(const kube::DeviceRequest& request, DeviceNeeds& needs) const;
+  std::int64_t AddMost(const kube::DeviceRequest& request, DeviceNeeds& needs) const;
   std::shared_ptr<const kube::Device> FindDevice(const kube::DeviceAllocation& allocation) const;  // Null: not there.
   bool IsWhole(const kube::DeviceAllocation& allocation, std::string_view device_class) const;
   void AddGpusOf(const kube::ResourceSlice& slice, std::int64_t& whole, Resources& devices) const;

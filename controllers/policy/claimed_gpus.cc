@@ -170,7 +170,9 @@ void AddClaimableGpu(std::string_view device, std::int64_t milli, std::int64_t m
 
 std::int64_t ClaimedMilliOf(const Resources& request) {
   constexpr std::int64_t kMost = std::int64_t{1} << 50;
-  return request.extended.empty() ? 0 : std::clamp<std::int64_t>(request.Extended(kClaimedMilli), 0, kMost);
+  if (request.extended.empty()) return 0;
+  return std::clamp<std::int64_t>(request.Extended(kClaimedMilli), 0, kMost) +
+         kWholeGpuMilli * std::clamp<std::int64_t>(request.Extended(kGpusByClaims), 0, kMost / kWholeGpuMilli);
 }
 
 bool AsksForClaimedGpus(const Resources& request) {

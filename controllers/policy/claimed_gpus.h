@@ -20,6 +20,8 @@ namespace grus {
 
 // Thousandths. No resource of Kubernetes can have this name, so that no pod asks for it itself.
 inline constexpr char kClaimedMilli[] = "ai.centauruscloud.io/gpu-milli by claims";
+// Whole GPUs of NVIDIA's driver for claims. Not nvidia.com/gpu: a pod that asks for that has none of them.
+inline constexpr char kGpusByClaims[] = "nvidia.com/gpu by claims";
 inline constexpr std::int64_t kWholeGpuMilli = 1000;
 inline constexpr std::int64_t kWholeGpuMemory = 100'000'000;  // MiB: more than any GPU has stands for all of it.
 // Of one pod, claims as well as parts. More would slow down every plan: such a pod fits nowhere, and counts as a rack.

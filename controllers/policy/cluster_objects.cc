@@ -5,6 +5,7 @@
 
 #include "controllers/policy/gpu_parts.h"
 #include "controllers/policy/pod_needs.h"
+#include "controllers/policy/pod_parts.h"
 
 namespace grus {
 namespace {

@@ -102,9 +102,9 @@ std::string Never(const GangDemand& demand, const GangStanding& standing, const 
   const int needed = std::max(1, demand.needed);
   if (standing.eligible_nodes == 0) {
     return "no node can hold a " + std::string(words.member) + WithDevices(demand) +
-           (AsksForSome(demand, IsNoPart)
-                ? "; ask for 1 to 1000 thousandths of one GPU, or for a multiple of 1000: whole ones"
-                : "; check its resources, node selector, affinity and tolerations") +
+           (AsksForSome(demand, IsNoPart) ? "; let its containers ask for parts that fit on one GPU together, or all "
+                                            "of them for multiples of 1000: whole GPUs"
+                                          : "; check its resources, node selector, affinity and tolerations") +
            ByVolumes(demand);
   }
   const bool can_be_fewer = !words.minimum.empty() && standing.capacity > 0;

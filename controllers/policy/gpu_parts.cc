@@ -6,7 +6,6 @@
 
 #include "clientlib/model/json.h"
 #include "controllers/policy/claimed_gpus.h"
-#include "crds/types/part_memory.h"
 #include "crds/types/sharing_names.h"
 
 namespace grus {
@@ -21,7 +20,6 @@ constexpr char kMilliWithoutMemory[] = "ai.centauruscloud.io/gpu-milli without m
 constexpr char kSeparator = '#', kListSeparator = ',';
 constexpr std::int64_t kMilliOfGpu = 1000;
 constexpr std::int64_t kMostParts = std::int64_t{1} << 40;  // Users may ask for any number.
-constexpr std::int64_t kMostSaid = 100'000'000;             // MiB: more than any GPU has.
 constexpr std::size_t kMostGpus = 64;                       // Of a node; more are not read.
 constexpr std::size_t kLongestId = 63;                      // Of a GPU.
 
@@ -203,35 +201,7 @@ std::int64_t RestOf(std::int64_t offer, std::int64_t taken) {
   return std::max<std::int64_t>(rest, 0);
 }
 
-std::int64_t SaidMemoryOf(const kube::ObjectMeta& pod) { return std::min(api::MemoryMiBSaidBy(pod), kMostSaid); }
-
 bool IsOfSingleGpus(std::string_view name) { return name == kSaidMemory || name == kMixedParts || IsClaimedPart(name); }
-
-void AddSaidOfParts(const kube::Pod& pod, Resources& request) {
-  if (request.Extended(api::kGpuMilliResource) <= 0) return;
-  const auto milli_of = [](const kube::Container& container) {
-    const kube::Quantity* milli = kube::FindResource(container.resources.requests, api::kGpuMilliResource);
-    return milli != nullptr ? milli->Value() : 0;
-  };
-  const auto is_broken = [&](const kube::Container& container) { return milli_of(container) % kMilliOfGpu != 0; };
-  const bool is_mixed =
-      std::ranges::any_of(pod.spec.containers, is_broken) || std::ranges::any_of(pod.spec.init_containers, is_broken);
-  if (WholeGpusOf(request) > 0 && is_mixed) request.AddExtended(kMixedParts, 1);
-  const std::int64_t said = SaidMemoryOf(pod.metadata);
-  if (said == 0) return;
-  const auto asks = [&](const kube::Container& container) {
-    return milli_of(container) > 0 && milli_of(container) <= kMilliOfGpu;
-  };
-  // At a time: an init container that ends has what the others get after it, and holds it beside the sidecars before.
-  std::int64_t sidecars = 0, most = 0;
-  for (const kube::Container& container : pod.spec.init_containers) {
-    if (!asks(container)) continue;
-    most = std::max(most, sidecars + 1);
-    if (container.restart_policy == "Always") ++sidecars;
-  }
-  most = std::max(most, sidecars + std::ranges::count_if(pod.spec.containers, asks));
-  request.AddExtended(kSaidMemory, said * most);
-}
 
 std::int64_t MilliOfGpuParts(const Resources& request) {
   const std::int64_t milli = request.Extended(api::kGpuMilliResource),
@@ -276,8 +246,8 @@ bool NamesGpu(const Resources& request) {
 bool IsOnGpu(const Resources& held, std::string_view gpus) {
   bool is_on_all = !gpus.empty();
   ForEachName(gpus, [&](std::string_view gpu) {
-    is_on_all = is_on_all && std::ranges::any_of(
-                                 kParts, [&](std::string_view part) { return held.Extended(NameOn(part, gpu)) > 0; });
+    const auto has = [&](std::string_view part) { return held.Extended(NameOn(part, gpu)) > 0; };
+    is_on_all = is_on_all && (std::ranges::any_of(kParts, has) || has(kClaimedMilli));
   });
   return is_on_all;
 }

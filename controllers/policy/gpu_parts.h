@@ -47,12 +47,6 @@ std::optional<PoolPlacement> PartPlacementOf(const kube::Pod& pod);
 // be too large.
 std::int64_t RestOf(std::int64_t offer, std::int64_t taken);
 
-// MiB of each container with thousandths, by the annotation; 0: it says nothing. One that makes no sense is more than
-// any GPU has.
-std::int64_t SaidMemoryOf(const kube::ObjectMeta& pod);
-
-// Adds what the sum of its thousandths does not tell: the memory that the pod says for them, and kMixedParts.
-void AddSaidOfParts(const kube::Pod& pod, Resources& request);
 bool IsOfSingleGpus(std::string_view name);  // No sum of a node limits it: what is said of parts, and sizes of claims.
 
 // Thousandths of GPUs that the parts come to, also by claims; memory alone counts as none.

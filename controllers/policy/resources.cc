@@ -75,7 +75,7 @@ Amounts Merged(const Amounts& a, const Amounts& b, F combine) {
 }  // namespace
 
 bool IsAccelerator(std::string_view resource) {
-  if (std::ranges::find(kAccelerators, resource) != std::end(kAccelerators)) return true;
+  if (std::ranges::find(kAccelerators, resource) != std::end(kAccelerators) || resource == kGpusByClaims) return true;
   if (resource.starts_with(kMigPrefix)) return true;
   if (resource.starts_with(kDeviceClassPrefix)) return !resource.substr(kPrefixSize).starts_with(kComputeDomain);
   // "Ascend910", "Ascend310P", and not "Ascend910-memory".

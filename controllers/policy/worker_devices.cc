@@ -5,6 +5,7 @@
 
 #include "clientlib/model/quantity.h"
 #include "controllers/policy/gpu_parts.h"
+#include "controllers/policy/pod_parts.h"
 #include "crds/types/sharing_names.h"
 
 namespace grus {
@@ -42,6 +43,7 @@ Resources GpuPartsOf(const Json& pod_template, const Json& container) {
   Resources parts = GpuPartsOf(container);
   const Json* said = pod_template.At({"metadata", "annotations", api::kMemoryMiBAnnotation});
   if (said == nullptr || !said->AsString() || parts.Extended(api::kGpuMilliResource) == 0) return parts;
+  if (WholeGpusOf(parts) > 0) return parts;  // They have all their memory.
   kube::ObjectMeta pod;
   pod.annotations = {{api::kMemoryMiBAnnotation, *said->AsString()}};
   parts.AddExtended(kSaidMemory, SaidMemoryOf(pod));

@@ -71,6 +71,15 @@ GpuAmounts SumOfAsks(const ChooserView& view, const GpuRoom& gpu, const Predicat
   return sum;
 }
 
+// What an init container had is given to the next container of the pod: whether that asks for whole GPUs.
+bool IsHandedOnToWhole(const ChooserView& view, const PartAsk& ask) {
+  if (!ask.is_init || !view.asks) return false;
+  const auto at = std::ranges::find(*view.asks, ask);
+  const auto next = at == view.asks->end() ? at : std::next(at);
+  return next != view.asks->end() && next->pod == ask.pod &&
+         IsForWholeGpus(view.resource, next->amounts[view.resource]);
+}
+
 // Of `fitting`, those that are good for others and for the rest of the pod; as far as any is. `said_mib`: by the pod.
 std::vector<const GpuRoom*> BestOf(const ChooserView& view, const std::vector<const PartAsk*>& candidates,
                                    std::int64_t said_mib, std::vector<const GpuRoom*> fitting) {
@@ -94,9 +103,8 @@ std::vector<const GpuRoom*> BestOf(const ChooserView& view, const std::vector<co
   narrow([&](const GpuRoom* gpu) { return has_room(gpu, OnGpu(*gpu, view, view.amount, said_mib)); });
   if (pod == nullptr) return fitting;
   if (const std::int64_t awaited = WholeGpusAwaited(view, *pod); awaited > 0) {
-    // What an init container had is given to the next one of the pod.
-    const bool is_init = candidates.front()->is_init;
-    narrow([&](const GpuRoom* gpu) { return is_init ? IsFree(*gpu) : !IsFree(*gpu) || FreeGpus(view) > awaited; });
+    const bool is_handed_on = IsHandedOnToWhole(view, *candidates.front());
+    narrow([&](const GpuRoom* gpu) { return is_handed_on ? IsFree(*gpu) : !IsFree(*gpu) || FreeGpus(view) > awaited; });
   }
   narrow([&](const GpuRoom* gpu) {
     return view.held && std::ranges::any_of(*view.held, [&](const HeldParts& held) {
@@ -201,7 +209,7 @@ const GpuRoom* PlannedOf(const ChooserView& view, const std::vector<const PartAs
     });
     const auto is_free = [](const GpuRoom* gpu) { return IsFree(*gpu); };
     const std::int64_t awaited = WholeGpusAwaited(view, candidate->pod);
-    if (awaited > 0 && candidate->is_init) std::erase_if(planned, std::not_fn(is_free));
+    if (awaited > 0 && IsHandedOnToWhole(view, *candidate)) std::erase_if(planned, std::not_fn(is_free));
     else if (awaited > 0 && std::ranges::count_if(planned, is_free) <= awaited) std::erase_if(planned, is_free);
     if (!planned.empty()) return *std::ranges::min_element(planned, {}, [](const GpuRoom* gpu) { return Left(*gpu); });
   }

@@ -57,7 +57,7 @@ TEST_F(ElasticJob, TellsItsStoryInEvents) {
 }
 
 TEST_F(ElasticJob, WhatHappensAgainIsCountedInTheEventOfTheFirstTime) {
-  AddNode(3);
+  AddNode(4);  // It grows again for the same reason, also while the worker that left is still ending.
   Create(R"({"workersSpec":{"minReplicas":2,"maxReplicas":3,"targetReplicas":2}})");
   ASSERT_TRUE(AwaitTrains(2));
   for (const int workers : {3, 2, 3}) {

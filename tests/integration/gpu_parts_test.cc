@@ -84,6 +84,27 @@ TEST_F(GpuParts, AnElasticJobRunsOnPartsAndIsResized) {
   ASSERT_TRUE(AwaitTrains(1));
 }
 
+// Two on each node; a third would need a part of both.
+TEST_F(GpuParts, WorkersHaveWholeGpusOfOneNode) {
+  AddSharedNode(2);
+  AddSharedNode(3);
+  Create(WithParts(2000, 2, "pack"));
+  ASSERT_TRUE(AwaitTrains(2));
+  const std::map<std::string, std::int64_t> planned = PlannedMilli();
+  EXPECT_THAT(planned, SizeIs(2));
+  for (const auto& [gpus, milli] : planned) {
+    const auto comma = gpus.find(',');
+    ASSERT_NE(comma, std::string::npos) << gpus;
+    // "GPU-NODE-0" and "GPU-NODE-1"
+    EXPECT_EQ(gpus.substr(0, gpus.rfind('-', comma)), gpus.substr(comma + 1, gpus.rfind('-') - comma - 1)) << gpus;
+    EXPECT_EQ(milli, 2000);
+  }
+
+  Edit(R"({"spec":{"workersSpec":{"targetReplicas":3}}})");
+  EXPECT_TRUE(Stays(
+      "no third finds two, though one is free", [&] { return Workers().size() == 2; }, seconds(3)));
+}
+
 TEST_F(GpuParts, AFirstStartIsPackedOrSpreadAndSaysWhichGpu) {
   AddSharedNode(4);
   Create(WithParts(200, 3, "pack"), "packed");

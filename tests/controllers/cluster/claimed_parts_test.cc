@@ -133,7 +133,7 @@ TEST_F(ClaimedPartsTest, AClaimThatIsNotAllocatedCountsByWhatItsRequestsSay) {
   };
   int number = 0;
   for (const Case& c : {Case{PartOf("300"), 300}, Case{all, 1000}, Case{two, 2000}, Case{admin, 0}, Case{other, 0},
-                        Case{mixed, 200}, Case{PartOf("300") + "," + PartOf("400"), 700},
+                        Case{mixed, 1000}, Case{PartOf("300") + "," + PartOf("400"), 700},
                         Case{RequestFor(kNvidia), 1000}, Case{RequestFor(kNvidia, R"(,"count":3)"), 3000}}) {
     const std::string name = "c" + std::to_string(++number);
     AddClaim(c.request, name);
@@ -168,7 +168,8 @@ TEST_F(ClaimedPartsTest, ASharedClaimCountsForThePodThatReservedItFirst) {
 
 TEST_F(ClaimedPartsTest, GpusOfNvidiasDriverCountAsLongAsTheyAreWhole) {
   AddSlice(kNvidia, 2, R"("attributes":{"type":{"string":"gpu"}})");
-  EXPECT_EQ(OnNode(kGpuResource), 2);
+  EXPECT_EQ(OnNode(kGpusByClaims), 2);
+  EXPECT_EQ(OnNode(kGpuResource), 0) << "a pod that asks for nvidia.com/gpu gets none of these";
   AddClaim(RequestFor(kNvidia));
   Allocate(Given("gpu-1", "", kNvidia));
   EXPECT_EQ(Milli(), 1000);
@@ -178,7 +179,7 @@ TEST_F(ClaimedPartsTest, GpusOfNvidiasDriverCountAsLongAsTheyAreWhole) {
 
 TEST_F(ClaimedPartsTest, PartsOfNvidiasGpusAreNotCounted) {
   AddSlice(kNvidia, 2, R"("attributes":{"type":{"string":"mig"}})");
-  EXPECT_EQ(OnNode(kGpuResource), 0);
+  EXPECT_EQ(OnNode(kGpusByClaims), 0);
   AddClaim(RequestFor("mig.nvidia.com"));
   Allocate(Given("gpu-1", "", kNvidia));
   EXPECT_EQ(Milli(), 0);
@@ -186,7 +187,7 @@ TEST_F(ClaimedPartsTest, PartsOfNvidiasGpusAreNotCounted) {
 
 TEST_F(ClaimedPartsTest, AGpuOfNvidiasDriverIsOneGpuAlsoIfItsClassIsNotUnderstoodOrSharesHardware) {
   AddSlice(kNvidia, 2, R"("attributes":{"type":{"string":"gpu"}},"consumesCounters":[{"counterSet":"s"}])");
-  EXPECT_EQ(OnNode(kGpuResource), 2);
+  EXPECT_EQ(OnNode(kGpusByClaims), 2);
   AddClaim(RequestFor("of-its-own"));
   Allocate(Given("gpu-1", "", kNvidia));
   EXPECT_EQ(Milli(), 1000);

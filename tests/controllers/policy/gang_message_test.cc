@@ -116,8 +116,8 @@ TEST(WhyPending, SaysInOneSentenceWhatIsMissing) {
          s.eligible_nodes = 0;
          s.capacity = 0;
        },
-       "no node can hold a member that asks for 1500 ai.centauruscloud.io/gpu-milli; ask for 1 to 1000 thousandths of "
-       "one GPU, or for a multiple of 1000: whole ones"},
+       "no node can hold a member that asks for 1500 ai.centauruscloud.io/gpu-milli; let its containers ask for parts "
+       "that fit on one GPU together, or all of them for multiples of 1000: whole GPUs"},
       {"whole GPUs are free in sum, and not together",
        [](GangDemand& d, GangStanding& s) {
          PodShape shape = GpuPod(0);

@@ -263,24 +263,6 @@ TEST(GpuParts, OfWholeGpusThePlannedOnesComeFirst) {
   EXPECT_EQ(ChooseGpu(offered, {}, Milli(2000), kPack, "GPU-9"), "GPU-1,GPU-2");
 }
 
-// As the agent sees it: each container has its part on one GPU, or whole ones for itself.
-TEST(GpuParts, ContainersWithPartsThatComeToAThousandInSumHaveNoWholeGpus) {
-  struct Case {
-    std::vector<std::int64_t> containers;
-    std::int64_t whole;
-  };
-  for (const Case& c : {Case{{1000, 1000}, 2}, Case{{2000, 1000}, 3}, Case{{500, 500, 500, 500}, 0},
-                        Case{{1500, 500}, 0}, Case{{500, 500}, 0}, Case{{2000, 300}, 0}}) {
-    kube::Pod pod;
-    for (const std::int64_t milli : c.containers) {
-      pod.spec.containers.emplace_back().resources.requests = {{api::kGpuMilliResource, kube::Quantity(milli)}};
-    }
-    const Resources request = RequestOf(pod);
-    EXPECT_EQ(WholeGpusOf(request), c.whole);
-    EXPECT_EQ(TextOf(request).find("parts of GPUs"), std::string::npos) << "users are told of resources alone";
-  }
-}
-
 // What two containers of 1000 say of memory is of each.
 TEST(GpuParts, WholeGpusWithLessMemoryThanAContainerSaysDoNotDo) {
   const Resources offered = StateOf(NodeWith(kTwoGpus)).allocatable;
@@ -290,6 +272,12 @@ TEST(GpuParts, WholeGpusWithLessMemoryThanAContainerSaysDoNotDo) {
   }
   pod.metadata.annotations = {{api::kMemoryMiBAnnotation, "81000"}};
   EXPECT_EQ(CopiesOnGpus(offered, {}, RequestOf(pod), 5), 1);
+  pod.spec.containers[1].resources.requests = {{api::kGpuMilliResource, kube::Quantity(2000)}};
+  pod.metadata.annotations = {{api::kMemoryMiBAnnotation, "100000"}};
+  EXPECT_EQ(ChooseGpu(StateOf(NodeWith(kTwoGpus, api::kGpuMilliResource, 3000)).allocatable, {}, RequestOf(pod), kPack),
+            "")
+      << "no GPU has what the first container says";
+  pod.spec.containers[1].resources.requests = {{api::kGpuMilliResource, kube::Quantity(1000)}};
   for (const char* too_much : {"81001", "lots"}) {
     pod.metadata.annotations = {{api::kMemoryMiBAnnotation, too_much}};
     EXPECT_EQ(CopiesOnGpus(offered, {}, RequestOf(pod), 5), 0) << too_much;

@@ -99,6 +99,21 @@ TEST_F(PendingPartsTest, AreContainersOfThisNodeThatAskForParts) {
   EXPECT_TRUE(asks[1].has_started);
 }
 
+// What it has, the kubelet lists, and hands on to nobody.
+TEST_F(PendingPartsTest, ASidecarIsNoInitContainer) {
+  std::string sidecar = Container("side", "4");
+  sidecar.insert(1, R"("restartPolicy":"Always",)");
+  AddPod("p", "node-1",
+         R"({"initContainers":[)" + Container("first", "1") + "," + sidecar + R"(],"containers":[)" +
+             Container("main", "2") + "]}");
+
+  const std::vector<PartAsk> asks = Asks();
+  ASSERT_EQ(asks.size(), 3u);
+  EXPECT_TRUE(asks[0].is_init);
+  EXPECT_FALSE(asks[1].is_init);
+  EXPECT_FALSE(asks[2].is_init);
+}
+
 TEST_F(PendingPartsTest, WholeGpusAreAPlanOfSeveralAndWhatThePodSaysOfMemoryIsNotOfThem) {
   AddPod("p", "node-1",
          R"({"containers":[{"name":"part","image":"a","resources":{"limits":{"ai.centauruscloud.io/gpu-milli":"300"}}},

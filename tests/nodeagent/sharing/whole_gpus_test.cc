@@ -160,6 +160,15 @@ TEST(PartsBesideWholeGpus, OfAnInitContainerLieOnAGpuThatCanBeGivenWholeThen) {
   EXPECT_THAT(Chosen(view), ElementsAre("C")) << "of those that are planned, too";
 }
 
+TEST(PartsBesideWholeGpus, OfAnInitContainerThatAreHandedOnToAPartStayOffFreeGpus) {
+  ChooserView view = Call(300, {{"A", 700}, {"B", 1000}, {"C", 1000}});
+  view.asks = {{Ask("p", 300), Ask("p", 200), Ask("p", 2000)}};
+  view.asks->front().is_init = true;
+  EXPECT_THAT(Chosen(view), ElementsAre("A"));
+  for (PartAsk& ask : *view.asks) ask.planned_gpus = {"A", "B", "C"};
+  EXPECT_THAT(Chosen(view), ElementsAre("A")) << "of those that are planned, too";
+}
+
 TEST(PartsBesideWholeGpus, KeepOffThoseThatArePlannedWholeForOthers) {
   ChooserView view = Call(300, {{"A", 1000}, {"B", 1000}, {"C", 1000}});
   view.asks = {{Ask("p", 300), Ask("others", 2000, {"A", "B"})}};
