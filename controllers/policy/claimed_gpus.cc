@@ -200,9 +200,7 @@ std::string ChooseClaimedGpus(const Resources& allocatable, const Resources& tak
   std::vector<ClaimableGpu> gpus = GpusOf(allocatable, taken);
   std::vector<std::string_view> chosen;
   if (!TakeAll(PartsIn(request), gpus, &chosen)) return {};
-  std::string text;
-  for (const std::string_view device : chosen) text.append(text.empty() ? "" : ",").append(device);
-  return text;
+  return GpuListOf(chosen);
 }
 
 Resources OnClaimedGpus(Resources request, std::string_view gpus) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "clientlib/model/quantity.h"
+#include "controllers/policy/claimed_gpus.h"
 #include "controllers/policy/gpu_parts.h"
 #include "controllers/policy/waited.h"
 #include "controllers/queues/wording.h"
@@ -94,8 +95,7 @@ bool AsksForSome(const GangDemand& demand, const Predicate& is_meant) {
 
 // More than one GPU has, and not whole ones either.
 bool IsNoPart(const Resources& request) {
-  constexpr std::int64_t kMilliOfGpu = 1000;
-  return request.Extended(api::kGpuMilliResource) > kMilliOfGpu && WholeGpusOf(request) == 0;
+  return request.Extended(api::kGpuMilliResource) > kWholeGpuMilli && WholeGpusOf(request) == 0;
 }
 
 std::string Never(const GangDemand& demand, const GangStanding& standing, const PendingWords& words) {

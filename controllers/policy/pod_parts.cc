@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "controllers/policy/claimed_gpus.h"
 #include "controllers/policy/gpu_parts.h"
 #include "crds/types/part_memory.h"
 #include "crds/types/sharing_names.h"
@@ -10,9 +11,7 @@
 namespace grus {
 namespace {
 
-constexpr std::int64_t kMilliOfGpu = 1000;
-constexpr std::int64_t kMostSaid = 100'000'000;  // MiB: more than any GPU has.
-constexpr std::int64_t kMostGpus = 10'000;       // Users may ask for any number.
+constexpr std::int64_t kMostGpus = 10'000;  // Users may ask for any number.
 
 std::int64_t MilliOf(const kube::Container& container) {
   const kube::Quantity* milli = kube::FindResource(container.resources.requests, api::kGpuMilliResource);
@@ -26,7 +25,7 @@ bool HandsOnTooMuch(const kube::PodSpec& pod) {
     for (const kube::Container& container : *containers) {
       const std::int64_t milli = MilliOf(container);
       if (milli <= 0) continue;
-      if (had > kMilliOfGpu && milli < had) return true;
+      if (had > kWholeGpuMilli && milli < had) return true;
       const bool is_handed_on = containers == &pod.init_containers && container.restart_policy != "Always";
       had = is_handed_on ? milli : 0;
     }
@@ -35,7 +34,7 @@ bool HandsOnTooMuch(const kube::PodSpec& pod) {
 }
 
 bool IsMixed(const kube::PodSpec& pod) {
-  const auto is_broken = [](const kube::Container& container) { return MilliOf(container) % kMilliOfGpu != 0; };
+  const auto is_broken = [](const kube::Container& container) { return MilliOf(container) % kWholeGpuMilli != 0; };
   return std::ranges::any_of(pod.containers, is_broken) || std::ranges::any_of(pod.init_containers, is_broken) ||
          HandsOnTooMuch(pod);
 }
@@ -44,7 +43,7 @@ bool IsMixed(const kube::PodSpec& pod) {
 // it beside the sidecars before.
 std::int64_t PartsAtATime(const kube::PodSpec& pod) {
   const auto asks = [](const kube::Container& container) {
-    return MilliOf(container) > 0 && MilliOf(container) <= kMilliOfGpu;
+    return MilliOf(container) > 0 && MilliOf(container) <= kWholeGpuMilli;
   };
   std::int64_t sidecars = 0, most = 0;
   for (const kube::Container& container : pod.init_containers) {
@@ -57,7 +56,7 @@ std::int64_t PartsAtATime(const kube::PodSpec& pod) {
 
 }  // namespace
 
-std::int64_t SaidMemoryOf(const kube::ObjectMeta& pod) { return std::min(api::MemoryMiBSaidBy(pod), kMostSaid); }
+std::int64_t SaidMemoryOf(const kube::ObjectMeta& pod) { return std::min(api::MemoryMiBSaidBy(pod), kWholeGpuMemory); }
 
 void AddSaidOfParts(const kube::Pod& pod, Resources& request) {
   if (request.Extended(api::kGpuMilliResource) <= 0) return;
