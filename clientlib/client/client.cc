@@ -15,6 +15,7 @@ namespace {
 
 constexpr Duration kLongestWait = std::chrono::seconds(1);  // Longer waits are left to the work queue.
 constexpr Duration kReconnectWait = std::chrono::milliseconds(50);
+constexpr std::string_view kDryRunVerb = "dry-run";  // For the observer: it stores nothing, so it is no "create".
 
 // A query that leaves out empty values.
 class Query {
@@ -151,7 +152,25 @@ Result<Client::ObjectPtr> Client::Create(const Kind& kind, std::string_view ns, 
   request.headers.emplace_back("Content-Type", "application/json");
   request.body = ToText(object);
   request.timeout = options.timeout.value_or(options_.timeout);
-  return SendForObject("create", kind, std::move(request), std::move(stop));
+  return SendForObject(options.dry_run ? kDryRunVerb : "create", kind, std::move(request), std::move(stop));
+}
+
+Status Client::Bind(const ObjectKey& pod, std::string_view uid, std::string_view node, const Json& annotations,
+                    std::stop_token stop) {
+  HttpRequest request;
+  request.method = "POST";
+  request.target = ObjectPath(KindOf<Pod>(), pod, "binding");
+  request.headers.emplace_back("Accept", "application/json");
+  request.headers.emplace_back("Content-Type", "application/json");
+  request.body = ToText(Json::MakeObject(
+      {{"apiVersion", "v1"},
+       {"kind", "Binding"},
+       {"metadata",
+        Json::MakeObject({{"name", pod.name}, {"namespace", pod.ns}, {"uid", uid}, {"annotations", annotations}})},
+       {"target", Json::MakeObject({{"apiVersion", "v1"}, {"kind", "Node"}, {"name", node}})}}));
+  Result<HttpResponse> response = Send("bind", KindOf<Pod>(), std::move(request), std::move(stop));
+  if (!response) return std::move(response).error();
+  return {};
 }
 
 Result<Client::ObjectPtr> Client::Apply(const Kind& kind, const ObjectKey& key, const Json& object,

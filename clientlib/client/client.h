@@ -113,6 +113,10 @@ class Client {
   // Errors name the pod; see also IsWaitingToStart(). kTimeout: no byte came in time.
   Result<std::unique_ptr<ByteStream>> PodLog(const ObjectKey& pod, const PodLogOptions& options,
                                              std::stop_token stop = {});
+  // Binds a pod that waits to the node `node`, and adds these annotations to it, in one write. kConflict: it is bound
+  // already, or another pod has that name; kNotFound: it is gone. After an error without an answer it may be bound.
+  Status Bind(const ObjectKey& pod, std::string_view uid, std::string_view node, const Json& annotations,
+              std::stop_token stop = {});
   // GETs any path (discovery, /version) and returns the body.
   Result<std::string> GetRaw(const std::string& path, std::stop_token stop = {});
 

@@ -5,7 +5,7 @@ namespace kube {
 namespace {
 
 std::string MethodOf(std::string_view verb) {
-  if (verb == "create") return "POST";
+  if (verb == "create" || verb == "dry-run" || verb == "bind") return "POST";
   if (verb == "apply" || verb == "patch") return "PATCH";
   if (verb == "delete") return "DELETE";
   return "GET";

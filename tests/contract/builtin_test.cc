@@ -56,6 +56,24 @@ TEST_F(PodRules, AreBoundOnce) {
   Delete(Pods() + "/p?gracePeriodSeconds=0");
 }
 
+TEST_F(PodRules, GetTheAnnotationsOfTheirBinding) {
+  Answer made = MakePod("p");
+  EXPECT_EQ(Merge(Pods() + "/p", R"({"metadata":{"annotations":{"a":"1","b":"1"}}})").status, 200);
+  const auto bind = [&](const std::string& uid) {
+    return Post(Pods() + "/p/binding", R"({"metadata":{"name":"p","uid":")" + uid +
+                                           R"(","annotations":{"b":"2","c":"2"}},"target":{"name":"not-there"}})");
+  };
+
+  EXPECT_EQ(bind("another").status, 409);
+  EXPECT_EQ(bind(made["metadata.uid"]).status, 201);
+  const Answer pod = Get(Pods() + "/p");
+  EXPECT_EQ(pod["metadata.annotations.a"], "1");
+  EXPECT_EQ(pod["metadata.annotations.b"], "2");
+  EXPECT_EQ(pod["metadata.annotations.c"], "2");
+  EXPECT_EQ(pod["spec.nodeName"], "not-there");
+  Delete(Pods() + "/p?gracePeriodSeconds=0");
+}
+
 TEST_F(PodRules, AreNotBoundWhileGated) {
   MakePod("p", R"({"schedulingGates":[{"name":"grus.dev/gang"}]})");
 

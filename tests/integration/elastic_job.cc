@@ -85,7 +85,7 @@ Writes ElasticJob::CountWrites() {
   for (std::string line; std::getline(lines, line);) {
     if (!line.starts_with("grus_requests_total{")) continue;
     const std::string verb = label(line, "verb");
-    if (verb == "get" || verb == "list" || verb == "watch" || verb == "log") continue;
+    if (verb == "get" || verb == "list" || verb == "watch" || verb == "log" || verb == "dry-run") continue;
     writes[verb + " " + label(line, "kind")] += std::atoi(line.c_str() + line.rfind(' '));
   }
   return writes;

@@ -110,8 +110,18 @@ Check Writer::Bind(const ObjectKey& pod, const Json& binding, const WriteOptions
   if (!IsEmptyAt(old, {"spec", "schedulingGates"})) {
     return Conflict(*pods.info, pod.name, who + " has non-empty .spec.schedulingGates", "binding");
   }
+  const std::string_view uid = TextAt(binding, {"metadata", "uid"}), own_uid = TextAt(old, {"metadata", "uid"});
+  if (!uid.empty() && uid != own_uid) {
+    return Conflict(*pods.info, pod.name,
+                    Concat({"Precondition failed: UID in precondition: ", uid, ", UID in object meta: ", own_uid}),
+                    "binding");
+  }
   Json object = old;
   object["spec"]["nodeName"] = node;
+  if (const Json* const noted = binding.At({"metadata", "annotations"}); noted != nullptr && noted->is_object()) {
+    Json& annotations = object["metadata"]["annotations"];
+    for (const auto& [key, value] : *noted->AsObject()) annotations[key.view()] = value;
+  }
   ObjectIn(object, "status").Erase("nominatedNodeName");  // It was a hint for the scheduler.
   Json& conditions = object["status"]["conditions"];
   if (!conditions.is_array()) conditions = Json::MakeArray();

@@ -258,17 +258,30 @@ TEST_F(ClientTest, A5ARedirectIsNotASuccess) {
   EXPECT_EQ(transport_.requests().size(), 1u);
 }
 
+TEST_F(ClientTest, APodIsBoundAndAnnotatedInOneWrite) {
+  transport_.Expect("POST", "/", StatusAnswer(201, "", ""));
+
+  ASSERT_TRUE(client().Bind({"team-a", "p"}, "u-1", "n1", Json::MakeObject({{"key", "value"}})));
+
+  EXPECT_EQ(Last().target, "/api/v1/namespaces/team-a/pods/p/binding");
+  EXPECT_EQ(Last().body,
+            R"({"apiVersion":"v1","kind":"Binding","metadata":{"name":"p","namespace":"team-a","uid":"u-1",)"
+            R"("annotations":{"key":"value"}},"target":{"apiVersion":"v1","kind":"Node","name":"n1"}})");
+}
+
 TEST_F(ClientTest, TheObserverIsToldOfEachRequest) {
   transport_.Expect("GET", "/", MapAnswer());
   transport_.Expect("POST", "/", StatusAnswer(409, "AlreadyExists", "there"));
+  transport_.Expect("POST", "/", MapAnswer());
   transport_.Expect("GET", "/", Error(ErrorCode::kUnavailable, "connection refused"));
   transport_.ExpectStream("/");
   ASSERT_TRUE(client().Get(kMaps, {"team-a", "a"}));
   ASSERT_FALSE(client().Create(kMaps, "team-a", Json::MakeObject()));
+  ASSERT_TRUE(client().Create(kMaps, "team-a", Json::MakeObject(), {.dry_run = true}));
   ASSERT_FALSE(client().List(kMaps, ""));
   ASSERT_TRUE(client().Watch(kMaps, "", {}));
-  EXPECT_THAT(observer_.seen_,
-              ElementsAre("get configmaps 200", "create configmaps 409", "list configmaps 0", "watch configmaps 200"));
+  EXPECT_THAT(observer_.seen_, ElementsAre("get configmaps 200", "create configmaps 409", "dry-run configmaps 200",
+                                           "list configmaps 0", "watch configmaps 200"));
 }
 
 }  // namespace

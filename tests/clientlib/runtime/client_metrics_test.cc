@@ -35,6 +35,13 @@ TEST(ClientMetrics, ARequestWithoutAnAnswerIsCountedAsSuch) {
   EXPECT_THAT(registry.Text(), HasSubstr(R"(rest_client_requests_total{code="<error>",method="DELETE",host="api"} 1)"));
 }
 
+TEST(ClientMetrics, ADryRunIsAPostThatCreatesNothing) {
+  Registry registry;
+  ClientMetrics(registry, "api").OnRequest("dry-run", KindOf<Pod>(), 201, 10ms);
+  EXPECT_THAT(registry.Text(), AllOf(HasSubstr(R"(rest_client_requests_total{code="201",method="POST",host="api"} 1)"),
+                                     HasSubstr(R"(grus_requests_total{verb="dry-run",kind="Pod"} 1)")));
+}
+
 TEST(ClientMetrics, TheLengthOfAWatchOrALogIsNoLatency) {
   Registry registry;
   ClientMetrics(registry, "api").OnRequest("watch", KindOf<Pod>(), 200, 10min);
