@@ -10,6 +10,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
+
+#include "clientlib/auth/files.h"
+#include "clientlib/auth/tls_material.h"
 
 namespace kube {
 namespace {
@@ -60,6 +64,17 @@ Result<CertificatePair> MakeSelfSigned(const std::string& host) {
     return Error(ErrorCode::kInternal, std::string("make a certificate for ") + host + ": " + reason);
   }
   return CertificatePair{TextOf(cert_text.get()), TextOf(key_text.get())};
+}
+
+Result<CertificatePair> ReadCertificatePair(const std::string& cert_file, const std::string& key_file) {
+  Result<std::string> cert = ReadSmallFile(cert_file);
+  if (!cert) return std::move(cert).error();
+  Result<std::string> key = ReadSmallFile(key_file);
+  if (!key) return std::move(key).error();
+  if (Status checked = CheckClientCertificate(*cert, *key); !checked) {
+    return std::move(checked).error().with(cert_file + ", " + key_file);
+  }
+  return CertificatePair{*std::move(cert), *std::move(key)};
 }
 
 }  // namespace kube

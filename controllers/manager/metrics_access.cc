@@ -4,8 +4,6 @@
 #include <utility>
 
 #include "clientlib/auth/certificate_pair.h"
-#include "clientlib/auth/files.h"
-#include "clientlib/auth/tls_material.h"
 
 namespace grus {
 namespace {
@@ -25,17 +23,6 @@ int HttpStatusOf(ErrorCode code) {
     case ErrorCode::kTooManyRequests: return 429;
     default: return 503;
   }
-}
-
-Result<CertificatePair> ReadPair(const std::string& cert_file, const std::string& key_file) {
-  Result<std::string> cert = kube::ReadSmallFile(cert_file);
-  if (!cert) return std::move(cert).error();
-  Result<std::string> key = kube::ReadSmallFile(key_file);
-  if (!key) return std::move(key).error();
-  if (kube::Status checked = kube::CheckClientCertificate(*cert, *key); !checked) {
-    return std::move(checked).error().with(cert_file + ", " + key_file);
-  }
-  return CertificatePair{*std::move(cert), *std::move(key)};
 }
 
 }  // namespace
@@ -59,7 +46,7 @@ HttpServer::CertificateSource MetricsAccess::Certificates() {
     return [own = kube::MakeSelfSigned(host_)]() -> Result<CertificatePair> { return own; };
   }
   return [this]() -> Result<CertificatePair> {
-    Result<CertificatePair> read = ReadPair(cert_file_, key_file_);
+    Result<CertificatePair> read = kube::ReadCertificatePair(cert_file_, key_file_);
     if (!read) log_.Warn("the metrics' certificate cannot be read", {{"error", read.error().message()}});
     return read;
   };

@@ -114,6 +114,20 @@ TEST(HttpServer, ClosesAConnectionThatIsTooSlow) {
   EXPECT_EQ(silent.Read(), "");
 }
 
+TEST(HttpServer, SilenceBetweenTwoRequestsMayHaveALimitOfItsOwn) {
+  const auto server = StartServer({.time = 50ms, .idle_time = 1min});
+  RawConnection silent(server->port()), half(server->port());
+  for (RawConnection* connection : {&silent, &half}) {
+    connection->Send("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+    EXPECT_THAT(connection->Read("ok"), EndsWith("ok"));
+  }
+  half.Send("GET /healthz HT");
+  EXPECT_EQ(half.Read(), "");
+
+  silent.Send(Request("GET", "/healthz"));
+  EXPECT_THAT(silent.Read(), EndsWith("\r\n\r\nok"));
+}
+
 // Each byte must not buy it more time.
 TEST(HttpServer, ClosesAConnectionThatSendsByteAfterByte) {
   const auto server = StartServer({.time = 50ms});
