@@ -223,6 +223,11 @@ void ClusterAccount::BindLocked(const kube::Pod& pod, std::string_view node, con
   ledger_.Bind(std::string(pod.metadata.uid), std::string(node), request, owner, footprint);
 }
 
+void ClusterAccount::CountLocked(const kube::Pod& pod) {
+  const std::string_view node = HeldNode(&pod);
+  if (!node.empty()) BindLocked(pod, node, HoldingOf(pod, devices_));
+}
+
 void ClusterAccount::CatchUpWith(const std::vector<std::shared_ptr<const kube::Pod>>& pods) {
   Apply([&](Effects& effects) {
     for (const auto& pod : pods) {
@@ -231,7 +236,7 @@ void ClusterAccount::CatchUpWith(const std::vector<std::shared_ptr<const kube::P
       // What the cache still has is released by an event that is yet to come; anything else would never be.
       const auto now = pods_.Get<kube::Pod>(pod->metadata.Key());
       if (!now || now->metadata.uid != pod->metadata.uid || HeldNode(now.get()).empty()) continue;
-      BindLocked(*now, HeldNode(now.get()), HoldingOf(*now, devices_));
+      CountLocked(*now);
       effects.has_used = true;
     }
   });

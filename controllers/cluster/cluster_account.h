@@ -80,8 +80,7 @@ class ClusterAccount : public AccountCallbacks {
   // When this gang should ask again even if nothing changes; nullopt: never.
   std::optional<kube::Duration> TimeUntilChange(const std::string& gang) const;
   std::string AnyWaiting() const;  // Any waiting gang: its pass plans for all. Empty: none waits.
-  // Whether a gang for which `counts` is true waits for room, or a pod of no owner that asks for an accelerator is
-  // unschedulable. `counts` runs with the lock held: it must not call this account.
+  // Whether a gang that `counts` waits, or a pod of no owner that asks for an accelerator. `counts` runs with the lock.
   bool IsAnyoneWaiting(const std::function<bool(const std::string& gang)>& counts) const;
 
   // Whether the places of `gang` must be protected: they name GPUs; competition threatens one; pods of another shape
@@ -98,9 +97,8 @@ class ClusterAccount : public AccountCallbacks {
   Safety Check(const std::string& gang, const std::vector<Place>& places, int priority, kube::TimePoint since) const;
 
  private:
-  // Calls `change` with the lock held, then Tell() without it.
-  void Apply(const std::function<void(Effects&)>& change);
-  std::int64_t UnixSeconds() const;  // Now.
+  void Apply(const std::function<void(Effects&)>& change);  // With the lock held; then Tell(), without it.
+  std::int64_t UnixSeconds() const;                         // Now.
   // Plans, and notes who is concerned. `asking`: who gets the answer, and need not be told.
   void PlanLocked(const std::string& asking, Effects& effects);
   void PlanSizesLocked(Effects& effects);
@@ -120,6 +118,8 @@ class ClusterAccount : public AccountCallbacks {
   ShapePtr NeedOfLocked(const kube::Pod& pod);
   ShapePtr TakePresentLocked(const kube::Pod& pod);
   void KeepForLauncherLocked(const kube::Pod& before, const kube::Pod* after);
+  void CountLocked(const kube::Pod& pod);  // If it holds room on a node.
+  friend class PodPlacer;                  // What a scheduler asks, pod by pod.
 
   const kube::Clock& clock_;
   const Nominations nominations_;

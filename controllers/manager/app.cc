@@ -12,6 +12,7 @@
 #include "controllers/cluster/nomination_probe.h"
 #include "controllers/elastic/elastic_children.h"
 #include "controllers/elastic/elastic_reconciler.h"
+#include "controllers/extender/extender.h"
 #include "controllers/gang/gang_reconciler.h"
 #include "controllers/profile/profile_keeper.h"
 #include "controllers/profile/running_jobs.h"
@@ -305,6 +306,10 @@ struct App::Impl {
     if (store) profiles.emplace(shared, *store);
     if (has_jobs && options.Runs("profiler")) profiler.emplace(shared, metrics);
     if (options.RecordsUsage()) usage.emplace(shared, *store, metrics);
+    if (options.Runs("extender")) {
+      extender.emplace(client, pods, account, clock, log, metrics);
+      extender->refused_pods().FeedQueue(shared.Run(extender->refused_pods(), "refused-pods", 1));
+    }
   }
 
   void AddGangs(Shared& shared, kube::Registry& metrics) {
@@ -340,6 +345,7 @@ struct App::Impl {
   std::optional<PeerLeases> peers;
   std::optional<ProbeController> probe;
   std::optional<GangController> gangs, legacy_gangs;
+  std::optional<Extender> extender;
 };
 
 std::vector<const kube::Kind*> App::Kinds(const Options& options) {
@@ -365,6 +371,8 @@ kube::Status App::Run(std::stop_token stop) {
   if (impl_->peers) impl_->peers->Stop();
   return ran;
 }
+
+Extender* App::extender() { return impl_->extender ? &*impl_->extender : nullptr; }
 
 bool App::IsReady() const { return impl_->manager.IsReady(); }
 

@@ -16,6 +16,8 @@
 
 namespace grus {
 
+class Extender;
+
 class App {
  public:
   // Our own kinds that the controllers of `options` need.
@@ -31,6 +33,7 @@ class App {
   // Blocks until `stop`. Errors: caches that do not sync in time, leadership lost.
   kube::Status Run(std::stop_token stop);
   bool IsReady() const;  // Thread-safe.
+  Extender* extender();  // Null: it does not run.
 
  private:
   struct Impl;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <optional>
 #include <random>
 #include <thread>
 
@@ -16,6 +17,8 @@
 #include "clientlib/runtime/http_server.h"
 #include "clientlib/runtime/shutdown.h"
 #include "controllers/manager/app.h"
+#include "controllers/manager/extender_server.h"
+#include "controllers/manager/leader_endpoint.h"
 #include "controllers/manager/metrics_access.h"
 #include "controllers/manager/needed_rights.h"
 #include "controllers/version/version.h"
@@ -201,13 +204,31 @@ Status Run(Options options, const kube::Log& log, std::stop_token stop) {
   Result<std::unique_ptr<HttpServer>> exporter =
       Serve(options.metrics_address, {{"/metrics", scrape}}, access.Certificates());
   if (!exporter) return std::move(exporter).error();
+  Result<std::unique_ptr<HttpServer>> extender = std::unique_ptr<HttpServer>();
+  if (app.extender() != nullptr) {
+    extender = ServeExtender(
+        options, *app.extender(), [&] { return app.IsReady(); }, log);
+    if (!extender) return std::move(extender).error().with("extender");
+  }
 
   log.Info("starting", {{"version", kVersion},
                         {"commit", kCommit},
                         {"server", kube::Describe(connection.config)},
                         {"metrics_port", *exporter ? (*exporter)->port() : 0},
-                        {"health_port", *health ? (*health)->port() : 0}});
+                        {"health_port", *health ? (*health)->port() : 0},
+                        {"extender_port", *extender ? (*extender)->port() : 0}});
   if (Status ready = WaitForServer(connection, options, clock, log, stop); !ready) return ready;
+  std::optional<LeaderEndpoint> endpoint;
+  std::jthread endpoint_thread;
+  if (*extender && !options.extender_service.empty()) {
+    const auto leads = [&] { return !*elector || (*elector)->IsLeader(); };
+    endpoint.emplace(
+        *connection.client, leads,
+        LeaderEndpointOptions{
+            {options.own_namespace, options.extender_service}, options.extender_pod_address, (*extender)->port()},
+        clock, log);
+    endpoint_thread = std::jthread([&](const std::stop_token& end) { endpoint->Run(end); });
+  }
   const std::jthread rights(
       [&](const std::stop_token& end) { LogMissingRights(connection, options, clock, log, end); });
   return app.Run(stop);

@@ -7,6 +7,7 @@
 #include "clientlib/runtime/access_reviewer.h"
 #include "clientlib/runtime/parallel.h"
 #include "controllers/cluster/lease_watch.h"
+#include "controllers/manager/leader_endpoint.h"
 
 namespace grus {
 namespace {
@@ -60,6 +61,8 @@ constexpr Row kRows[] = {
     {"queues", kGrus, "gpuqueues nodepools", "list watch", "queues", Where::kCluster},
     {"queues", kGrus, "gpuqueues/status nodepools/status", "patch", "the status of queues", Where::kCluster},
     {"queues", "", "namespaces", "list watch", "whose queue a namespace has", Where::kCluster},
+    {"extender", "", "pods", "patch", "telling a scheduler of room for a pod"},
+    {"extender", "", "pods/binding", "create", "binding pods with parts of GPUs"},
     {"gang", "", "pods", "get create delete", "whether the scheduler honours nominations", Where::kOwn},
     {"gang", "", "pods/status", "patch", "whether the scheduler honours nominations", Where::kOwn},
 };
@@ -159,6 +162,12 @@ std::vector<Right> NeededRights(const Options& options) {
       add({"patch", kGrus, "elastichorovodjobs", ns, "", "Alnair's annotations"});
       add({"patch", "batch", "jobs", ns, "", "Alnair's annotations"});
     }
+  }
+  if (options.Runs("extender") && !options.extender_service.empty()) {
+    constexpr std::string_view kDiscovery = "discovery.k8s.io";
+    const std::string slice = SliceName(options.extender_service, options.extender_pod_address);
+    add({"patch", kDiscovery, "endpointslices", options.own_namespace, slice, "where the extender is found"});
+    add({"create", kDiscovery, "endpointslices", options.own_namespace, "", "where the extender is found"});
   }
   if (options.ssh_network_policies && options.Runs("elastic")) {
     for (const std::string& ns : NamespacesOf(Where::kManaged, options)) {

@@ -17,7 +17,7 @@ namespace po = boost::program_options;
 using kube::Error;
 using kube::ErrorCode;
 
-constexpr std::string_view kControllers[] = {"elastic", "gang", "trial", "queues", "profiler"};
+constexpr std::string_view kControllers[] = {"elastic", "gang", "trial", "queues", "profiler", "extender"};
 // In the order of the enumerators.
 constexpr std::string_view kNominations[] = {"auto", "always", "never", "pin"};
 constexpr std::string_view kTrusts[] = {"namespace", "cluster"};
@@ -64,7 +64,8 @@ std::optional<std::size_t> IndexIn(std::span<const std::string_view> names, std:
 // Values that are checked before they become options.
 struct Texts {
   std::string controllers = "elastic,gang,trial,queues,profiler", namespaces, level = "info", format = "text",
-              nominations = "auto", profiles = "namespace", prometheus, scheduler_leases = "kube-system", owner_kinds;
+              nominations = "auto", profiles = "namespace", prometheus, scheduler_leases = "kube-system", owner_kinds,
+              extender_clients;
 };
 
 po::options_description Describe(Options& options, Texts& texts) {
@@ -82,7 +83,8 @@ po::options_description Describe(Options& options, Texts& texts) {
   add("controllers", preset(texts.controllers, "LIST"),
       "Controllers to run, separated by commas: elastic (ElasticHorovodJob), gang (PodGroup), trial (TrialJob, whose "
       "trials need elastic), queues (GpuQueue and NodePool), profiler (the progress of trainings, with elastic; what "
-      "jobs use, with --usage-prometheus).");
+      "jobs use, with --usage-prometheus), extender (what a kube-scheduler asks about pods with GPUs; not on by "
+      "itself).");
   add("namespaces", text(texts.namespaces, "LIST"),
       "Namespaces to manage, separated by commas (default: all). With this set, GPUs held by pods in other namespaces "
       "count as free, unless --count-all-pods is.");
@@ -109,6 +111,20 @@ po::options_description Describe(Options& options, Texts& texts) {
       "Certificate for --metrics-secure, in PEM; read again when it changes (default: one of its own that nobody can "
       "check).");
   add("metrics-key-file", text(options.metrics_key_file, "FILE"), "Its key, in PEM.");
+  add("extender-address", preset(options.extender_address, "HOST:PORT"),
+      "Address of the extender, for urlPrefix https://.../scheduler of the kube-scheduler's configuration.");
+  add("extender-cert-file", text(options.extender_cert_file, "FILE"),
+      "Its certificate, in PEM; read again when it changes (default: plain HTTP).");
+  add("extender-key-file", text(options.extender_key_file, "FILE"), "Its key, in PEM.");
+  add("extender-client-ca-file", text(options.extender_client_ca_file, "FILE"),
+      "Certificates in PEM, one of which must have signed that of a scheduler. Without it anybody may ask, and nothing "
+      "is bound.");
+  add("extender-clients", text(texts.extender_clients, "LIST"),
+      "Names, separated by commas, one of which the certificate of a scheduler has (default: any).");
+  add("extender-service", text(options.extender_service, "NAME"),
+      "A Service without a selector in the namespace of the lease: while this process leads, it is where this leads "
+      "to.");
+  add("extender-pod-address", text(options.extender_pod_address, "IP"), "The address for that.");
   add("health-address", preset(options.health_address, "HOST:PORT"), "Address of /healthz and /readyz; 0: not served.");
   add("reconcile-threads",
       po::value(&options.reconcile_threads)->value_name("N")->default_value(options.reconcile_threads),
@@ -153,16 +169,34 @@ po::options_description Describe(Options& options, Texts& texts) {
   return description;
 }
 
+kube::Status CheckExtender(const Texts& texts, Options& options) {
+  options.extender_clients = SplitList(texts.extender_clients);
+  if (options.extender_cert_file.empty() != options.extender_key_file.empty()) {
+    return Bad("extender-key-file", options.extender_key_file, "a file exactly if --extender-cert-file has one");
+  }
+  if (!options.extender_client_ca_file.empty() && options.extender_cert_file.empty()) {
+    return Bad("extender-client-ca-file", options.extender_client_ca_file, "--extender-cert-file beside it");
+  }
+  if (options.extender_service.empty() != options.extender_pod_address.empty()) {
+    return Bad("extender-pod-address", options.extender_pod_address, "an address exactly if --extender-service is set");
+  }
+  if (!options.extender_clients.empty() && options.extender_client_ca_file.empty()) {
+    return Bad("extender-clients", texts.extender_clients, "--extender-client-ca-file beside it");
+  }
+  return {};
+}
+
 kube::Status Check(const Texts& texts, Options& options) {
   options.controllers = SplitList(texts.controllers);
   options.namespaces = SplitList(texts.namespaces);
   if (options.controllers.empty()) {
-    return Bad("controllers", texts.controllers, "at least one of: elastic, gang, trial, queues, profiler");
+    return Bad("controllers", texts.controllers, "at least one of: elastic, gang, trial, queues, profiler, extender");
   }
   for (const std::string& name : options.controllers) {
     if (!IndexIn(kControllers, name))
-      return Bad("controllers", name, "a list of: elastic, gang, trial, queues, profiler");
+      return Bad("controllers", name, "a list of: elastic, gang, trial, queues, profiler, extender");
   }
+  if (kube::Status checked = CheckExtender(texts, options); !checked) return checked;
   options.scheduler_lease_namespaces = SplitList(texts.scheduler_leases);
   if (options.scheduler_lease_namespaces.empty()) {
     return Bad("scheduler-lease-namespaces", texts.scheduler_leases, "at least one namespace");

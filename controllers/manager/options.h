@@ -27,6 +27,11 @@ struct Options {
   bool ssh_network_policies = false;
   bool metrics_secure = false;
   std::string metrics_cert_file, metrics_key_file;
+  std::string extender_address = ":8443";  // If the extender runs.
+  // Without these it talks plain HTTP; without a CA of clients it binds nothing.
+  std::string extender_cert_file, extender_key_file, extender_client_ca_file;
+  std::string extender_service, extender_pod_address;  // Where the one that leads is found; empty: nobody is told.
+  std::vector<std::string> extender_clients;  // Names in clients' certificates; empty: any that the CA has signed.
   Nominations nominations = Nominations::kAuto;
   std::string own_namespace;  // Not an option: known once connected. Empty: no nomination probe.
   double resize_seconds = 20;

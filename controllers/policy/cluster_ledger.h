@@ -62,6 +62,10 @@ class ClusterLedger {
       const std::function<void(const LedgerNode&, const std::string& owner, const Resources&)>& tell) const;
   void Release(const std::string& pod_uid);
   const Resources* RequestOf(const std::string& pod_uid) const;  // Null: not bound. Valid as PlacesOf().
+  const Resources* HeldOn(const std::string& pod_uid, const LedgerNode& node) const {  // Null: not bound there.
+    const auto found = bindings_.find(pod_uid);
+    return found == bindings_.end() || found->second.node != &node ? nullptr : &found->second.request;
+  }
 
   // `owner` counts on `count` more pods of `shape` than are bound: replaces all its places, unless they are exactly
   // these. On few nodes, first on those where it is, ignoring reservations. Returns how many pods found a place.

@@ -167,6 +167,20 @@ void ForEachFreeGpu(const Resources& allocatable, const Resources& taken,
   });
 }
 
+std::string LackOnGpus(const Resources& allocatable, const Resources& taken, const Resources& request) {
+  const std::int64_t whole = WholeGpusOf(request);
+  const std::string_view part = FirstPart(request);
+  std::int64_t most = 0, free_gpus = 0;
+  ForEachGpu(allocatable, part, [&](std::string_view gpu, std::int64_t offered) {
+    most = std::max(most, RestOf(offered, taken.Extended(NameOn(part, gpu))));
+    free_gpus += whole > 0 && IsFreeGpu(gpu, allocatable, taken, request) ? 1 : 0;
+  });
+  const std::string asked = std::to_string(request.Extended(part)) + " " + std::string(part);
+  if (whole > 0) return asked + ": " + std::to_string(free_gpus) + " whole GPUs are free";
+  if (most >= request.Extended(part)) return asked + " on one GPU: its other parts, or its memory, are not free there";
+  return asked + " on one GPU: " + std::to_string(most) + " are free at most";
+}
+
 bool IsGpuPart(std::string_view resource) {
   return std::ranges::find(kParts, resource) != kParts.end() || resource == kClaimedMilli;
 }

@@ -78,6 +78,10 @@ std::string GpuListOf(const std::vector<std::string_view>& gpus);  // "GPU-4f2c,
 void ForEachFreeGpu(const Resources& allocatable, const Resources& taken,
                     const std::function<void(std::string_view gpu, std::int64_t milli)>& visit);
 
+// "300 ai.centauruscloud.io/gpu-milli on one GPU: 200 are free at most", of the first part that is asked for, or of
+// whole GPUs how many are free: why no copy fits. REQUIRES: it asks for parts by its containers.
+std::string LackOnGpus(const Resources& allocatable, const Resources& taken, const Resources& request);
+
 // Whether both take the same, whatever they take of which GPU.
 bool AreAlikeWithoutGpu(const Resources& a, const Resources& b);
 

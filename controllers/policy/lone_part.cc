@@ -63,7 +63,38 @@ class Scores {
   std::map<Likeness, std::optional<double>> known_;
 };
 
+std::optional<LonePlace> PlaceBy(const Scores& scores, const LedgerNode& node, const Resources& taken) {
+  const NodeGpus gpus = GpusOn(node.state, taken);
+  const std::optional<GpuPlacement> placement = scores.PlaceOn(node, gpus);
+  if (!placement) return std::nullopt;
+  std::vector<std::string_view> names;
+  for (const int device : placement->devices) {
+    names.push_back(gpus.names[static_cast<std::size_t>(device)]);
+  }
+  return LonePlace{node.id, GpuListOf(names)};
+}
+
 }  // namespace
+
+std::vector<std::optional<double>> FragmentationScores(const ClusterLedger& ledger, const FitIndex& index,
+                                                       std::span<const NodeId> nodes) {
+  std::vector<std::optional<double>> found(nodes.size());
+  const PartMix& mix = ledger.part_mix();
+  if (mix.is_empty()) return found;
+  Scores scores(ledger, index);
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const LedgerNode* const node = ledger.NodeAt(nodes[i]);
+    if (node == nullptr || !index.IsEligible(nodes[i])) continue;
+    found[i] = index.ScoreOf(nodes[i], mix.version(), [&] { return scores.Of(*node, node->Taken()); });
+  }
+  return found;
+}
+
+std::optional<LonePlace> LeastFragmentingOn(const ClusterLedger& ledger, const FitIndex& index, const LedgerNode& node,
+                                            const Resources& taken) {
+  if (ledger.part_mix().is_empty()) return std::nullopt;
+  return PlaceBy(Scores(ledger, index), node, taken);
+}
 
 std::optional<LonePlace> LeastFragmenting(const ClusterLedger& ledger, const FitIndex& index,
                                           const FitOverrides& overrides, NodeId otherwise,
@@ -95,13 +126,7 @@ std::optional<LonePlace> LeastFragmenting(const ClusterLedger& ledger, const Fit
   }
   if (!best) return std::nullopt;
   const LedgerNode& node = *ledger.NodeAt(*best);
-  const NodeGpus gpus = GpusOn(node.state, overrides.contains(*best) ? taken(node) : node.Taken());
-  const std::optional<GpuPlacement> placement = scores.PlaceOn(node, gpus);
-  std::vector<std::string_view> names;
-  for (const int device : placement->devices) {
-    names.push_back(gpus.names[static_cast<std::size_t>(device)]);
-  }
-  return LonePlace{*best, GpuListOf(names)};
+  return PlaceBy(scores, node, overrides.contains(*best) ? taken(node) : node.Taken());
 }
 
 }  // namespace grus

@@ -6,7 +6,9 @@
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "controllers/policy/cluster_ledger.h"
 #include "controllers/policy/fill.h"
@@ -17,6 +19,15 @@ struct LonePlace {
   NodeId node = 0;
   std::string gpus = {};  // As for OnGpu(); empty: it asks for none.
 };
+
+// How much more of use the GPUs of each of these nodes are with such a pod than without: greater is better. Nullopt of
+// a node: no room, or it shares no GPUs by thousandths; of all: no thousandths are held so far.
+std::vector<std::optional<double>> FragmentationScores(const ClusterLedger& ledger, const FitIndex& index,
+                                                       std::span<const NodeId> nodes);
+
+// On this node, beside what is taken there. Nullopt as above.
+std::optional<LonePlace> LeastFragmentingOn(const ClusterLedger& ledger, const FitIndex& index, const LedgerNode& node,
+                                            const Resources& taken);
 
 // Of the nodes that have room, by the index and the overrides. `otherwise`: where it would go without this; the nodes
 // are as welcome to it as this one (FitRank::tier). `taken`: of a node that is overridden. Nullopt: no thousandths are

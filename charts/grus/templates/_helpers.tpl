@@ -76,7 +76,7 @@ subjects:
 - --leader-elect
 - --leader-elect-namespace={{ .Release.Namespace }}
 - --leader-elect-name={{ include "grus.fullname" . }}
-- --controllers={{ join "," .Values.controllers }}
+- --controllers={{ join "," (ternary (append .Values.controllers "extender") .Values.controllers .Values.extender.enabled) }}
 {{- with .Values.namespaces }}
 - --namespaces={{ join "," . }}
 {{- if $.Values.countAllPods }}
@@ -121,6 +121,20 @@ subjects:
 {{- end }}
 {{- else if .Values.metrics.certSecret }}
 {{- fail "metrics.certSecret needs metrics.enabled and metrics.secure" }}
+{{- end }}
+{{- if .Values.extender.enabled }}
+{{- if not .Values.extender.certSecret }}
+{{- fail "extender.enabled needs extender.certSecret: a Secret with tls.crt, tls.key and ca.crt" }}
+{{- end }}
+- --extender-address=:8443
+- --extender-cert-file=/etc/grus/extender/tls.crt
+- --extender-key-file=/etc/grus/extender/tls.key
+- --extender-client-ca-file=/etc/grus/extender/ca.crt
+{{- with .Values.extender.clients }}
+- {{ printf "--extender-clients=%s" (join "," .) | quote }}
+{{- end }}
+- --extender-service={{ include "grus.fullname" . }}-extender
+- --extender-pod-address=$(POD_IP)
 {{- end }}
 - --health-address=:8081
 - --log-level={{ .Values.logLevel }}

@@ -19,6 +19,16 @@ for. Of namespaced objects: in all namespaces, or in each of .Values.namespaces.
 - apiGroups: [events.k8s.io]
   resources: [events]
   verbs: [create, patch]
+{{- if .Values.extender.enabled }}
+# Pods with parts of GPUs are bound by the extender, with their GPU.
+- apiGroups: [""]
+  resources: [pods/binding]
+  verbs: [create]
+# One that was refused is annotated when there is room, so that its scheduler tries it again.
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [patch]
+{{- end }}
 {{- if or $elastic $gang }}
 # Scheduling gates are lifted, and the launcher gets the host list (patch). Pods of lost nodes and members of a gang that
 # did not come together are deleted. "get": before a log is read, and before a pod of that name is taken back.

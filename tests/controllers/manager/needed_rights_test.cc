@@ -36,6 +36,19 @@ TEST(NeededRights, FollowTheControllers) {
   EXPECT_THAT(Texts(NeededRights(options)), Contains("create podgroups.scheduling.x-k8s.io"));
 }
 
+TEST(NeededRights, OfTheExtenderAreToBindAndToBeFound) {
+  Options options;
+  EXPECT_THAT(Texts(NeededRights(options)), Not(Contains(HasSubstr("binding"))));
+  options.controllers = {"extender"};
+  options.own_namespace = "grus-system";
+  EXPECT_THAT(Texts(NeededRights(options)), Contains("create pods/binding"));
+  EXPECT_THAT(Texts(NeededRights(options)), Not(Contains(HasSubstr("endpointslices"))));
+  options.extender_service = "grus-extender";
+  options.extender_pod_address = "10.1.2.3";
+  EXPECT_THAT(Texts(NeededRights(options)),
+              Contains("patch endpointslices.discovery.k8s.io grus-extender-ipv4 in grus-system"));
+}
+
 TEST(NeededRights, AreInEachManagedNamespaceAndThoseOfNodesInNone) {
   Options options;
   options.namespaces = {"team-a", "team-b"};

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the account answers a scheduler that asks pod by pod, through an extender: which nodes have a GPU with room for
+// the parts that a pod asks for, which of them suit it better, and where it goes. Thread-safe.
+//
+// A node that the account does not know, and a pod that asks for no parts, is no concern of it: the scheduler's own
+// filters have looked at whatever Kubernetes counts.
+#pragma once
+
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "clientlib/base/result.h"
+#include "controllers/cluster/cluster_account.h"
+
+namespace grus {
+
+// How well a node suits a pod, among those that have the same placement: greater is better.
+struct NodeRank {
+  PoolPlacement placement = PoolPlacement::kBinPack;
+  double rank = 0;
+  bool is_known = false;  // False: nothing is known of it, or it has no room.
+};
+
+class PodPlacer {
+ public:
+  explicit PodPlacer(ClusterAccount& account) : account_(account) {}
+
+  // Of each node, in their order: why the pod cannot run there; empty: it can, as far as GPUs are concerned. Parts that
+  // are kept for others count as taken; those for the pod itself, or for its gang, do not.
+  std::vector<std::string> WhyNot(const kube::Pod& pod, std::span<const std::string_view> nodes) const;
+  // As above, of one node, if these pods (UIDs) were gone.
+  std::string WhyNotWithout(const kube::Pod& pod, std::string_view node, const std::set<std::string>& gone) const;
+  // Whether any node of the cluster has room, whatever is asked of it but for that.
+  bool HasRoom(const kube::Pod& pod) const;
+  std::vector<NodeRank> Rank(const kube::Pod& pod, std::span<const std::string_view> nodes) const;
+
+  // Counts the pod as bound to the node from now on, with the GPUs that it returns, as for OnGpu(); empty: it asks for
+  // no parts, or nothing is known of the node's GPUs. Error (kConflict): no GPU there has the room (any more).
+  kube::Result<std::string> Take(const kube::Pod& pod, const std::string& node);
+  void GiveBack(const kube::Pod& pod);  // It was not bound after all.
+
+ private:
+  class Question;
+  ClusterAccount& account_;
+};
+
+}  // namespace grus

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The extender that an unchanged kube-scheduler asks about pods with GPUs: where a GPU has room for what a pod asks
+// for, which node suits it better, and, as the one who binds pods with parts, which GPU it gets.
+//
+// Any replica answers filter, prioritize and preempt from its caches. Only the one that leads binds: from its decision
+// on the pod counts in its account, so that the next one cannot be promised the same room. Thread-safe.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "clientlib/base/log.h"
+#include "clientlib/client/client.h"
+#include "clientlib/runtime/metrics.h"
+#include "controllers/cluster/pod_placer.h"
+#include "controllers/extender/refused_pods.h"
+
+namespace grus {
+
+struct BindCall;
+
+class Extender {
+ public:
+  // All must outlive it. Pods are looked up in `pods`. `metrics`: not read after this has gone.
+  Extender(kube::Client& client, const kube::Informer& pods, ClusterAccount& account, const kube::Clock& clock,
+           const kube::Log& log, kube::Registry& metrics);
+  RefusedPods& refused_pods() { return refused_; }  // For a controller of its own.
+
+  // Each takes a body and returns the answer's, in JSON. A body that makes no sense is an error (kInvalidArgument).
+  kube::Result<std::string> Filter(std::string_view body);
+  kube::Result<std::string> Prioritize(std::string_view body);
+  kube::Result<std::string> Preempt(std::string_view body);
+  kube::Result<std::string> Bind(std::string_view body);  // Asks the API server.
+
+ private:
+  kube::Result<std::string> Measure(const char* verb, const std::function<kube::Result<std::string>()>& answer);
+  kube::Status BindPod(const BindCall& call);
+
+  kube::Client& client_;
+  const kube::Informer& pods_;
+  PodPlacer placer_;
+  RefusedPods refused_;
+  const kube::Clock& clock_;
+  const kube::Log& log_;
+  kube::Registry& metrics_;
+};
+
+}  // namespace grus

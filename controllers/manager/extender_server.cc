@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/manager/extender_server.h"
+
+#include <chrono>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "clientlib/auth/certificate_pair.h"
+#include "clientlib/auth/files.h"
+
+namespace grus {
+namespace {
+
+using kube::HttpReply;
+using kube::HttpServer;
+using kube::Result;
+
+// 4,000 whole nodes of 16 KiB; a scheduler that sends names sends a hundredth of it.
+constexpr std::size_t kMostOfOne = 64UL << 20, kMostOfAll = 128UL << 20;
+constexpr int kThreads = 4;  // The scheduler asks one pod at a time, and binds many at once.
+// Go's clients keep connections for 90 s, and do not repeat a POST that meets our close.
+constexpr kube::Duration kIdle = std::chrono::minutes(2);
+
+using Verb = Result<std::string> (Extender::*)(std::string_view);
+
+HttpReply Answer(Extender& extender, Verb verb, const kube::ServedRequest& request) {
+  Result<std::string> answer = (extender.*verb)(request.body);
+  if (!answer) return {.status = 400, .body = answer.error().message() + "\n"};
+  return {.content_type = "application/json", .body = *std::move(answer)};
+}
+
+HttpServer::CertificateSource Certificates(const Options& options, const kube::Log& log) {
+  if (options.extender_cert_file.empty()) return {};
+  return [&options, &log] {
+    auto read = kube::ReadCertificatePair(options.extender_cert_file, options.extender_key_file);
+    if (!read) log.Warn("the extender's certificate cannot be read", {{"error", read.error().message()}});
+    return read;
+  };
+}
+
+kube::HttpClientTrust Clients(const Options& options, const kube::Log& log) {
+  if (options.extender_client_ca_file.empty()) return {};
+  const auto read_ca = [&options, &log] {
+    Result<std::string> read = kube::ReadSmallFile(options.extender_client_ca_file);
+    if (!read) log.Warn("the extender's client CA cannot be read", {{"error", read.error().message()}});
+    return read;
+  };
+  return {.ca = read_ca, .names = options.extender_clients};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<HttpServer>> ServeExtender(const Options& options, Extender& extender,
+                                                  std::function<bool()> is_ready, const kube::Log& log) {
+  const auto serve = [&](Verb verb) {
+    const auto answer = [&extender, verb, is_ready](const kube::ServedRequest& request) -> HttpReply {
+      if (!is_ready()) return {.status = 503, .body = "caches are not synced\n"};
+      return Answer(extender, verb, request);
+    };
+    return HttpServer::Handler(answer, kube::HttpMethods::kPost);
+  };
+  std::map<std::string, HttpServer::Handler> handlers = {{"/scheduler/filter", serve(&Extender::Filter)},
+                                                         {"/scheduler/prioritize", serve(&Extender::Prioritize)},
+                                                         {"/scheduler/preempt", serve(&Extender::Preempt)},
+                                                         {"/scheduler/bind", serve(&Extender::Bind)}};
+  if (options.extender_client_ca_file.empty()) {
+    const auto refuse = [](const kube::ServedRequest&) -> HttpReply {
+      return {.status = 403, .body = "bind is for clients with a certificate: set --extender-client-ca-file\n"};
+    };
+    handlers["/scheduler/bind"] = HttpServer::Handler(refuse, kube::HttpMethods::kPost);
+  }
+  kube::HttpServerLimits limits;
+  limits.body_bytes = kMostOfOne;
+  limits.bodies_bytes = kMostOfAll;
+  limits.threads = kThreads;
+  limits.idle_time = kIdle;
+  return HttpServer::Start(options.extender_address, std::move(handlers), limits, Certificates(options, log),
+                           Clients(options, log));
+}
+
+}  // namespace grus

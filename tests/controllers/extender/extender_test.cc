@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls of a scheduler, on an API server in this process; n1 has 8 whole GPUs.
+#include "controllers/extender/extender.h"
+
+#include <gmock/gmock.h>
+
+#include "crds/types/sharing_names.h"
+#include "tests/kit/reconciler_fixture.h"
+
+namespace grus {
+namespace {
+
+using namespace std::chrono_literals;
+using kube::Json;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class ExtenderTest : public testing::ReconcilerFixture {
+ protected:
+  // Shut while another replica leads.
+  struct Gate final : kube::WriteGate {
+    kube::Status MayWrite(const kube::Kind&) const override {
+      if (is_open) return {};
+      return kube::Error(kube::ErrorCode::kCancelled, "another one leads");
+    }
+    bool is_open = true;
+  };
+
+  void SetUp() override {
+    ReconcilerFixture::SetUp();
+    client_.SetWriteGate(&gate_);
+    StartCaches();
+    Settle();
+  }
+  // A node that shares so many GPUs by thousandths: a0, a1, ... of node a.
+  void AddShared(const std::string& name, int gpus) {
+    Json node = kit::MakeNode(name, 0);
+    Json inventory = Json::MakeArray();
+    for (int i = 0; i < gpus; ++i) {
+      inventory.Append(Json::MakeObject(
+          {{"uuid", name + std::to_string(i)}, {"memoryMiB", 80000}, {"milli", 1000}, {"mode", "milli"}}));
+    }
+    node["metadata"]["annotations"][api::kGpuInventoryAnnotation] = kube::ToText(inventory);
+    node["status"]["allocatable"][api::kGpuMilliResource] = std::to_string(1000 * gpus);
+    Create("nodes", std::move(node));
+    Settle();
+  }
+  void AddPod(const std::string& name, int milli, const std::string& gpu = {}, const std::string& node = {}) {
+    Json pod = kit::MakePod(name, kit::PodSpec(milli, "{}", api::kGpuMilliResource), Json(), "team-a");
+    Json& resources = (*pod["spec"]["containers"].AsArray())[0]["resources"];
+    resources["requests"] = Json(resources["limits"]);
+    if (!gpu.empty()) pod["metadata"]["annotations"][api::kPlannedGpuAnnotation] = gpu;
+    if (!node.empty()) pod["spec"]["nodeName"] = node;
+    Create("pods", std::move(pod));
+    Settle();
+  }
+  std::string Call(const std::string& pod, const std::string& more) {
+    return R"({"Pod":)" + kube::ToText(*server_.Get("pods", {"team-a", pod})) + "," + more + "}";
+  }
+  std::string Filter(const std::string& pod, const std::string& names) {
+    return Text(extender_.Filter(Call(pod, R"("NodeNames":)" + names)));
+  }
+  std::string Prioritize(const std::string& pod, const std::string& names) {
+    return Text(extender_.Prioritize(Call(pod, R"("NodeNames":)" + names)));
+  }
+  std::string Bind(const std::string& pod, const std::string& node, const std::string& uid = {}) {
+    const std::string own(Live<kube::Pod>({"team-a", pod})->metadata.uid);
+    return Text(extender_.Bind(R"({"PodName":")" + pod + R"(","PodNamespace":"team-a","PodUID":")" +
+                               (uid.empty() ? own : uid) + R"(","Node":")" + node + R"("})"));
+  }
+  static std::string Text(const kube::Result<std::string>& answer) {
+    return answer ? *answer : "bad: " + answer.error().message();
+  }
+  std::string PlannedGpu(const std::string& pod) {
+    return std::string(Live<kube::Pod>({"team-a", pod})->metadata.Annotation(api::kPlannedGpuAnnotation));
+  }
+
+  Gate gate_;
+  kube::Informer& pods_ = Cache<kube::Pod>();
+  kube::Informer& nodes_ = Cache<kube::Node>();
+  ClusterAccount account_{nodes_, pods_, clock_};
+  kube::Registry metrics_;
+  Extender extender_{client_, pods_, account_, clock_, log_, metrics_};
+};
+
+constexpr char kBound[] = R"({"Error":""})";
+
+TEST_F(ExtenderTest, ANodeWithoutASingleGpuThatHasTheRoomIsRefused) {
+  AddShared("a", 2);
+  AddShared("b", 1);
+  AddPod("x", 600, "a0", "a");
+  AddPod("y", 500, "a1", "a");
+  AddPod("p", 600);
+  EXPECT_EQ(
+      Filter("p", R"(["a","b"])"),
+      R"({"NodeNames":["b"],"FailedNodes":{"a":"600 ai.centauruscloud.io/gpu-milli on one GPU: 500 are free at most"}})")
+      << "900 are free on a, but of two GPUs";
+}
+
+TEST_F(ExtenderTest, WholeGpusOfASharedNodeAreThoseOfWhichNobodyHasAPart) {
+  AddShared("a", 3);
+  AddPod("x", 10, "a1", "a");
+  AddPod("p", 3000);
+  EXPECT_THAT(Filter("p", R"(["a"])"), HasSubstr("3000 ai.centauruscloud.io/gpu-milli: 2 whole GPUs are free"));
+}
+
+TEST_F(ExtenderTest, WhatItDoesNotKnowIsNotItsConcern) {
+  AddShared("a", 1);
+  AddPod("p", 600);
+  EXPECT_EQ(Filter("p", R"(["elsewhere"])"), R"({"NodeNames":["elsewhere"],"FailedNodes":{}})");
+  Create("pods", kit::MakePod("plain", kit::PodSpec(9), Json(), "team-a"));
+  Settle();
+  EXPECT_EQ(Filter("plain", R"(["n1","a"])"), R"({"NodeNames":["n1","a"],"FailedNodes":{}})")
+      << "the scheduler counts whole devices itself";
+}
+
+TEST_F(ExtenderTest, BindingSaysWhichGpuAndCountsAtOnce) {
+  AddShared("a", 2);
+  AddPod("p", 600);
+  AddPod("q", 600);
+  AddPod("r", 600);
+  EXPECT_EQ(Bind("p", "a"), kBound);
+  EXPECT_EQ(Bind("q", "a"), kBound) << "whether or not its cache has seen p bound";
+  EXPECT_THAT(Bind("r", "a"), HasSubstr("node a has no room for 600 ai.centauruscloud.io/gpu-milli on one GPU"));
+  EXPECT_EQ(Live<kube::Pod>({"team-a", "p"})->spec.node_name, "a");
+  EXPECT_EQ(PlannedGpu("p") + PlannedGpu("q"), "a0a1");
+  EXPECT_EQ(Live<kube::Pod>({"team-a", "r"})->spec.node_name, "");
+}
+
+TEST_F(ExtenderTest, APodThatCouldNotBeBoundHoldsNothing) {
+  AddShared("a", 1);
+  AddPod("p", 600);
+  AddPod("q", 600);
+  gate_.is_open = false;
+  EXPECT_EQ(Bind("p", "a"), R"({"Error":"another one leads"})");
+  EXPECT_EQ(Live<kube::Pod>({"team-a", "p"})->spec.node_name, "");
+  gate_.is_open = true;
+  EXPECT_EQ(Bind("q", "a"), kBound) << "p has given the room back";
+}
+
+TEST_F(ExtenderTest, ThePlanOfAPodIsFollowedIfItStillFits) {
+  AddShared("a", 2);
+  AddPod("p", 300, "a1");
+  AddPod("q", 800, "a1");
+  EXPECT_EQ(Bind("p", "a"), kBound);
+  EXPECT_EQ(PlannedGpu("p"), "a1");
+  EXPECT_EQ(Bind("q", "a"), kBound);
+  EXPECT_EQ(PlannedGpu("q"), "a0") << "a1 has 700 left";
+}
+
+TEST_F(ExtenderTest, APodThatIsNoLongerThatOneIsNotBound) {
+  AddShared("a", 1);
+  AddPod("p", 600);
+  EXPECT_THAT(Bind("p", "a", "another"), HasSubstr("does not know this pod"));
+  EXPECT_THAT(Text(extender_.Bind(R"({"PodName":"none","PodNamespace":"team-a","PodUID":"u","Node":"a"})")),
+              HasSubstr("does not know this pod"));
+  EXPECT_EQ(Bind("p", "a"), kBound);
+  Settle();
+  EXPECT_THAT(Bind("p", "a"), HasSubstr("already assigned"));
+  AddPod("q", 500);
+  EXPECT_THAT(Filter("q", R"(["a"])"), HasSubstr("400 are free at most")) << "p counts once, and still";
+}
+
+TEST_F(ExtenderTest, PackedPodsComeToTheFullestNodeAndSpreadOnesToTheEmptiest) {
+  for (const char* name : {"a", "b", "c"}) AddShared(name, 1);
+  AddPod("x", 600, "a0", "a");
+  AddPod("y", 200, "b0", "b");
+  AddPod("p", 300);
+  EXPECT_EQ(Prioritize("p", R"(["a","b","c"])").substr(0, 26), R"([{"Host":"a","Score":10},{)");
+  Edit("pods", {"team-a", "p"}, [](Json& pod) { pod["metadata"]["annotations"][api::kPartPlacementKey] = "spread"; });
+  Settle();
+  EXPECT_THAT(Prioritize("p", R"(["a","b","c"])"),
+              AllOf(HasSubstr(R"({"Host":"a","Score":0})"), HasSubstr(R"({"Host":"c","Score":10})")));
+}
+
+TEST_F(ExtenderTest, PreemptionKeepsTheNodesWhereItHelps) {
+  AddShared("a", 2);
+  AddShared("b", 1);
+  AddPod("a-large", 700, "a0", "a");
+  AddPod("a-small", 500, "a1", "a");
+  AddPod("b-large", 900, "b0", "b");
+  AddPod("p", 800);
+  const auto uid = [&](const char* pod) { return std::string(Live<kube::Pod>({"team-a", pod})->metadata.uid); };
+  const std::string victims = R"("NodeNameToMetaVictims":{"a":{"Pods":[{"UID":")" + uid("a-small") +
+                              R"("}],"NumPDBViolations":0},"b":{"Pods":[],"NumPDBViolations":0}})";
+  EXPECT_EQ(Text(extender_.Preempt(Call("p", victims))),
+            R"({"NodeNameToMetaVictims":{"a":{"Pods":[{"UID":")" + uid("a-small") + R"("}],"NumPDBViolations":0}}})");
+}
+
+TEST_F(ExtenderTest, ARefusedPodIsChangedOnceThereIsRoom) {
+  AddShared("a", 1);
+  AddPod("x", 600, "a0", "a");
+  AddPod("p", 600);
+  const auto seen = [&] { return Live<kube::Pod>({"team-a", "p"})->metadata.Annotation(kRoomSeenAnnotation); };
+  const auto look = [&] { ASSERT_TRUE(extender_.refused_pods().Reconcile({"", "refused-pods"}, {})); };
+  EXPECT_THAT(Filter("p", R"(["a"])"), HasSubstr("400 are free at most"));
+  look();
+  EXPECT_EQ(seen(), "") << "there is no room";
+  SetStatus("pods", {"team-a", "x"}, R"({"phase":"Succeeded"})");
+  Settle();
+  look();
+  const std::string first(seen());
+  EXPECT_NE(first, "");
+  clock_.Advance(500ms);
+  look();
+  EXPECT_EQ(seen(), first) << "the scheduler needs a moment";
+  clock_.Advance(2s);
+  look();
+  EXPECT_NE(seen(), first);
+  EXPECT_EQ(Bind("p", "a"), kBound);
+}
+
+TEST_F(ExtenderTest, CallsAreMeasuredAndBadOnesAreTold) {
+  EXPECT_THAT(Text(extender_.Filter("{}")), HasSubstr("bad: Pod: expected the pod to schedule"));
+  EXPECT_THAT(metrics_.Text(), HasSubstr(R"(grus_extender_duration_seconds_count{verb="filter",result="bad"} 1)"));
+}
+
+}  // namespace
+}  // namespace grus
