@@ -9,6 +9,8 @@
 
 #include "clientlib/base/printable.h"
 #include "clientlib/client/connection.h"
+#include "controllers/kubectl/command_answer.h"
+#include "controllers/kubectl/interference_command.h"
 #include "controllers/kubectl/live_objects.h"
 #include "controllers/kubectl/live_parts.h"
 #include "controllers/kubectl/text_file.h"
@@ -23,8 +25,6 @@ namespace grus {
 namespace {
 
 namespace po = boost::program_options;
-
-constexpr int kFailed = 1, kWrongUse = 2;
 
 constexpr const char* kFitUsage =
     "kubectl grus trial fit (NAME [-n NAMESPACE] | --profile NAME | --points FILE) --predict FILE [--max-ratio RATIO]\n"
@@ -53,23 +53,6 @@ constexpr const char* kTopUsage =
     "    lists what the jobs that run use of their GPUs, those first whose GPUs idle most; or which container has "
     "which\n"
     "    part of which GPU, what it uses of it, and what is free.\n";
-
-int SayWrongUse(std::ostream& error, const std::string& what) {
-  error << "kubectl grus: " << kube::Printable(what) << "; see kubectl grus --help\n";
-  return kWrongUse;
-}
-
-int SayFailed(std::ostream& error, const kube::Error& why) {
-  error << "kubectl grus: " << kube::Printable(why.message()) << "\n";
-  return kFailed;
-}
-
-// What stands in objects and files must not control the user's terminal.
-int Finish(std::ostream& out, std::ostream& error, const std::string& answer) {
-  out << kube::PrintableLines(answer) << std::flush;
-  if (!out) return SayFailed(error, {kube::ErrorCode::kUnavailable, "the output could not be written"});
-  return 0;
-}
 
 std::string TextOf(const po::variables_map& values, const char* option) {
   return values.count(option) > 0 ? values[option].as<std::string>() : std::string();
@@ -347,12 +330,14 @@ struct Command {
 }  // namespace
 
 int RunCommand(int argc, const char* const* argv, std::ostream& out, std::ostream& error) {
-  const Command commands[] = {{{"top"}, kTopUsage, TopOptionsDescription(), Top},
-                              {{"trial", "export"}, kExportUsage, ExportOptionsDescription(), TrialExport},
-                              {{"trial", "fit"}, kFitUsage, FitOptionsDescription(), TrialFit},
-                              {{"trial", "plot"}, kPlotUsage, PlotOptionsDescription(), TrialPlot},
-                              {{"trial", "read"}, kReadUsage, ReadOptionsDescription(), TrialRead},
-                              {{"ungate"}, kUngateUsage, UngateOptionsDescription(), Ungate}};
+  const Command commands[] = {
+      {{"interference", "fit"}, kInterferenceFitUsage, InterferenceFitOptions(), InterferenceFit},
+      {{"top"}, kTopUsage, TopOptionsDescription(), Top},
+      {{"trial", "export"}, kExportUsage, ExportOptionsDescription(), TrialExport},
+      {{"trial", "fit"}, kFitUsage, FitOptionsDescription(), TrialFit},
+      {{"trial", "plot"}, kPlotUsage, PlotOptionsDescription(), TrialPlot},
+      {{"trial", "read"}, kReadUsage, ReadOptionsDescription(), TrialRead},
+      {{"ungate"}, kUngateUsage, UngateOptionsDescription(), Ungate}};
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   if (arguments.empty()) return SayWrongUse(error, "no command");
   const bool wants_help = std::any_of(arguments.begin(), arguments.end(), [](const std::string& argument) {

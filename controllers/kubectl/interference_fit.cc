@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/kubectl/interference_fit.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <span>
+
+#include "controllers/kubectl/csv.h"
+
+namespace grus {
+namespace {
+
+using kube::Error;
+using kube::ErrorCode;
+using kube::Result;
+
+constexpr std::string_view kPointColumns = "job, with_job and speed";
+constexpr std::string_view kPairColumns = "job and with_job";
+constexpr std::string_view kPartnerPrefix = "with_", kSoloPrefix = "solo_";
+constexpr std::size_t kMostQuestions = 20000;  // They cost the square of the co-runs each.
+
+struct Feature {
+  std::optional<double> SoloFeatures::*member;
+  bool can_be_zero;
+  std::span<const std::string_view> names;  // The first is ours.
+};
+constexpr std::string_view kUtilizationNames[] = {"gpu_utilization",
+                                                  "gpu_utilization_percent",
+                                                  "gpu_utilization_pct",
+                                                  "gpu_utilisation",
+                                                  "gpu_util_percent",
+                                                  "gpu_util_pct",
+                                                  "gpu_util",
+                                                  "utilization",
+                                                  "utilisation",
+                                                  "util"};
+constexpr std::string_view kBandwidthNames[] = {"memory_bandwidth",
+                                                "memory_bandwidth_utilization",
+                                                "memory_bandwidth_utilisation",
+                                                "memory_bandwidth_percent",
+                                                "memory_bandwidth_pct",
+                                                "memory_bandwidth_util",
+                                                "mem_bandwidth",
+                                                "mem_bw",
+                                                "mem_bw_util",
+                                                "bandwidth",
+                                                "bandwidth_util",
+                                                "bw",
+                                                "memory_utilization",
+                                                "memory_util",
+                                                "memory_util_pct",
+                                                "mem_util",
+                                                "mem_util_pct"};
+constexpr std::string_view kMemoryNames[] = {
+    "memory",        "memory_mib",    "memory_mb",        "memory_gb", "memory_bytes", "gpu_memory", "gpu_memory_mib",
+    "gpu_memory_mb", "gpu_memory_gb", "gpu_memory_bytes", "mem",       "mem_mb",       "mem_mib"};
+constexpr std::string_view kStepNames[] = {"step_time",      "step_time_s",       "step_time_ms", "step_time_us",
+                                           "step_seconds",   "step_milliseconds", "step_ms",      "us_per_10_steps",
+                                           "iteration_time", "iteration_time_ms", "iter_time",    "iter_time_ms"};
+constexpr std::string_view kBatchNames[] = {"batch_size", "batchsize", "batch", "bs", "local_bsz"};
+constexpr Feature kFeatures[] = {{&SoloFeatures::gpu_utilization, true, kUtilizationNames},
+                                 {&SoloFeatures::memory_bandwidth, true, kBandwidthNames},
+                                 {&SoloFeatures::memory_mebibytes, false, kMemoryNames},
+                                 {&SoloFeatures::step_milliseconds, false, kStepNames},
+                                 {&SoloFeatures::batch_size, false, kBatchNames}};
+constexpr std::size_t kFeatureCount = std::size(kFeatures);
+
+using FeatureColumns = std::array<std::optional<std::size_t>, kFeatureCount>;
+struct PairColumns {
+  std::size_t job = 0, with_job = 0;
+  FeatureColumns features = {}, with_features = {};
+  std::optional<std::size_t> gpu_type = {}, count = {};
+};
+
+bool TakePrefix(std::string_view& name, std::string_view prefix) {
+  if (!name.starts_with(prefix)) return false;
+  name.remove_prefix(prefix.size());
+  return true;
+}
+
+std::optional<std::size_t> FeatureNamed(std::string_view name) {
+  for (std::size_t f = 0; f < kFeatureCount; ++f) {
+    if (std::ranges::find(kFeatures[f].names, name) != kFeatures[f].names.end()) return f;
+  }
+  return std::nullopt;
+}
+
+// Takes the column for what its name says. False: nothing of ours. Error: there is already one for that.
+Result<bool> TakeOptionalColumn(const CsvTable& table, std::size_t column, PairColumns& columns) {
+  std::string lower = table.header.fields[column];
+  std::ranges::transform(lower, lower.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
+  std::optional<std::size_t>* place = nullptr;
+  if (lower == "gpu_type" || lower == "gpu") place = &columns.gpu_type;
+  if (lower == "count") place = &columns.count;
+  std::string_view name = lower;
+  const bool is_partners = TakePrefix(name, kPartnerPrefix);
+  TakePrefix(name, kSoloPrefix);
+  if (const auto feature = FeatureNamed(name)) {
+    place = &(is_partners ? columns.with_features : columns.features)[*feature];
+  }
+  if (place == nullptr) return false;
+  if (*place) {
+    return Error(ErrorCode::kDecode, table.name + ":" + std::to_string(table.header.line) + ": columns " +
+                                         table.header.fields[**place] + " and " + table.header.fields[column] +
+                                         " say the same; remove one");
+  }
+  *place = column;
+  return true;
+}
+
+Result<PairColumns> FindColumns(const CsvTable& table, std::string_view wanted, std::vector<std::string>& notes) {
+  PairColumns columns;
+  const Result<std::size_t> job = FindColumn(table, "job", wanted);
+  if (!job) return job.error();
+  const Result<std::size_t> with_job = FindColumn(table, "with_job", wanted);
+  if (!with_job) return with_job.error();
+  columns.job = *job;
+  columns.with_job = *with_job;
+  std::string unused;
+  for (std::size_t i = 0; i < table.header.fields.size(); ++i) {
+    const std::string& name = table.header.fields[i];
+    if (i == columns.job || i == columns.with_job || name == "speed") continue;
+    const Result<bool> taken = TakeOptionalColumn(table, i, columns);
+    if (!taken) return taken.error();
+    if (!*taken) unused += (unused.empty() ? "" : ", ") + name;
+  }
+  if (!unused.empty()) notes.push_back(table.name + ": not used: column " + unused);
+  return columns;
+}
+
+bool ParseNumber(std::string_view text, double& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() && std::isfinite(number);
+}
+
+kube::Status ReadFeatures(const CsvTable& table, const CsvRow& row, const FeatureColumns& columns, SoloFeatures& solo) {
+  for (std::size_t f = 0; f < kFeatureCount; ++f) {
+    if (!columns[f] || row.fields[*columns[f]].empty()) continue;
+    double number = 0;
+    const bool is_number = ParseNumber(row.fields[*columns[f]], number);
+    if (!is_number || number < 0 || (number == 0 && !kFeatures[f].can_be_zero)) {
+      return BadField(table, row, *columns[f],
+                      kFeatures[f].can_be_zero ? "is not a number of 0 or more; leave it empty if it is not known"
+                                               : "is not a positive number; leave it empty if it is not known");
+    }
+    solo.*kFeatures[f].member = number;
+  }
+  return {};
+}
+
+// The name is that of the family, if a batch size stands beside it.
+SharedJob JobNamed(const std::string& name, const SoloFeatures& solo) {
+  SharedJob job{name, "", solo};
+  if (!name.empty() && solo.batch_size) {
+    job.family = name;
+    job.fingerprint = name + " (batch size " + Number(*solo.batch_size) + ")";
+  }
+  return job;
+}
+
+Result<PairQuestion> PairAt(const CsvTable& table, const CsvRow& row, const PairColumns& columns) {
+  SoloFeatures solo, with_solo;
+  if (auto read = ReadFeatures(table, row, columns.features, solo); !read) return read.error();
+  if (auto read = ReadFeatures(table, row, columns.with_features, with_solo); !read) return read.error();
+  return PairQuestion{JobNamed(row.fields[columns.job], solo), JobNamed(row.fields[columns.with_job], with_solo),
+                      columns.gpu_type ? row.fields[*columns.gpu_type] : ""};
+}
+
+Result<double> SpeedAt(const CsvTable& table, const CsvRow& row, std::size_t column) {
+  double speed = 0;
+  if (!ParseNumber(row.fields[column], speed)) {
+    return BadField(table, row, column, "is not a number; give the speed as a share of solo, such as 0.85");
+  }
+  if (const auto why = WhyNoSpeed(speed)) return BadField(table, row, column, *why);
+  return speed;
+}
+
+Result<double> MeasurementsAt(const CsvTable& table, const CsvRow& row, const std::optional<std::size_t>& column) {
+  double count = 1;
+  if (!column || row.fields[*column].empty()) return count;
+  if (!ParseNumber(row.fields[*column], count) || count < 1) {
+    return BadField(table, row, *column, "is not a number of 1 or more; leave it empty for 1");
+  }
+  return count;
+}
+
+std::string CountOf(std::size_t count, const char* what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+// Says what merging will do, and does it.
+void Merge(const std::string& name, CoRunTable& co_runs) {
+  const std::size_t before = co_runs.samples.size();
+  co_runs.samples = MergeSamples(std::move(co_runs.samples));
+  if (const std::size_t repeated = before - co_runs.samples.size(); repeated > 0) {
+    co_runs.notes.push_back(name + ": " + CountOf(repeated, "row") +
+                            " of pairs that other rows have as well: the mean of their speeds counts");
+  }
+  if (co_runs.samples.size() > kMaxCoRunSamples) {
+    co_runs.notes.push_back(name + ": " + CountOf(co_runs.samples.size(), "pair") + ", of which " +
+                            std::to_string(kMaxCoRunSamples) + " are used, drawn evenly");
+  }
+}
+
+}  // namespace
+
+Result<CoRunTable> ReadCoRuns(const CsvText& csv) {
+  const Result<CsvTable> table = ParseCsv(csv.text, csv.name);
+  if (!table) return table.error();
+  CoRunTable co_runs;
+  const Result<PairColumns> columns = FindColumns(*table, kPointColumns, co_runs.notes);
+  if (!columns) return columns.error();
+  const Result<std::size_t> speed_column = FindColumn(*table, "speed", kPointColumns);
+  if (!speed_column) return speed_column.error();
+  std::size_t unknown = 0;
+  for (const CsvRow& row : table->rows) {
+    if (row.fields[*speed_column].empty()) {
+      ++unknown;
+      continue;
+    }
+    Result<PairQuestion> pair = PairAt(*table, row, *columns);
+    if (!pair) return pair.error();
+    const Result<double> speed = SpeedAt(*table, row, *speed_column);
+    if (!speed) return speed.error();
+    const Result<double> count = MeasurementsAt(*table, row, columns->count);
+    if (!count) return count.error();
+    co_runs.samples.push_back(
+        {std::move(pair->job), std::move(pair->partner), std::move(pair->gpu_type), std::min(*speed, 1.0), *count});
+  }
+  if (unknown > 0) co_runs.notes.push_back(csv.name + ": left out " + CountOf(unknown, "row") + " without a speed");
+  if (co_runs.samples.empty()) {
+    return Error(ErrorCode::kDecode,
+                 csv.name + ":2: no co-run below the header; add a line for each that was measured");
+  }
+  Merge(csv.name, co_runs);
+  return co_runs;
+}
+
+Result<PairTable> ReadPairs(const CsvText& csv) {
+  const Result<CsvTable> table = ParseCsv(csv.text, csv.name);
+  if (!table) return table.error();
+  if (table->rows.size() > kMostQuestions) {
+    return Error(ErrorCode::kTooLarge, csv.name + ": " + std::to_string(table->rows.size()) + " rows, at most " +
+                                           std::to_string(kMostQuestions) + " are predicted at a time; split it");
+  }
+  PairTable pairs;
+  const Result<PairColumns> columns = FindColumns(*table, kPairColumns, pairs.notes);
+  if (!columns) return columns.error();
+  for (const CsvRow& row : table->rows) {
+    Result<PairQuestion> pair = PairAt(*table, row, *columns);
+    if (!pair) return pair.error();
+    pairs.questions.push_back(*std::move(pair));
+  }
+  return pairs;
+}
+
+std::string SpeedsAsCsv(const std::vector<SpeedShare>& speeds) {
+  std::string csv = "speed,low,high\n";
+  for (const SpeedShare& share : speeds) {
+    csv += Number(share.speed) + "," + Number(share.low) + "," + Number(share.high) + "\n";
+  }
+  return csv;
+}
+
+}  // namespace grus
