@@ -15,6 +15,7 @@ namespace {
 
 constexpr Duration kLongestWait = std::chrono::seconds(1);  // Longer waits are left to the work queue.
 constexpr Duration kReconnectWait = std::chrono::milliseconds(50);
+constexpr Duration kBindTimeout = std::chrono::seconds(3);  // Who asks for it, a scheduler, waits for 5 s.
 constexpr std::string_view kDryRunVerb = "dry-run";  // For the observer: it stores nothing, so it is no "create".
 
 // A query that leaves out empty values.
@@ -162,6 +163,7 @@ Status Client::Bind(const ObjectKey& pod, std::string_view uid, std::string_view
   request.target = ObjectPath(KindOf<Pod>(), pod, "binding");
   request.headers.emplace_back("Accept", "application/json");
   request.headers.emplace_back("Content-Type", "application/json");
+  request.timeout = kBindTimeout;
   request.body = ToText(Json::MakeObject(
       {{"apiVersion", "v1"},
        {"kind", "Binding"},

@@ -211,6 +211,12 @@ void ClusterAccount::OnPod(const kube::Change& change, bool is_first_list) {
       }
       if (!holds.empty()) BindLocked(*after, holds, HoldingOf(*after, devices_));
     }
+    // PodPlacer counts pods before they are seen bound, and some never are.
+    const bool is_over = before && held.empty() && (!is_same_pod || HasEnded(*after));
+    if (is_over && ledger_.RequestOf(std::string(before->metadata.uid)) != nullptr) {
+      ledger_.Release(std::string(before->metadata.uid));
+      effects.has_used = effects.has_freed = true;
+    }
     if (after && after->metadata.is_being_deleted()) ledger_.NoteEnding(std::string(after->metadata.uid));
   });
 }

@@ -2,6 +2,7 @@
 #include "controllers/cluster/pod_placer.h"
 
 #include <algorithm>
+#include <limits>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -50,19 +51,41 @@ class PodPlacer::Question {
     return LackOnGpus(offered, taken, shape_->request);
   }
 
+  // Its gang or job keeps a place for such a pod there; null: it does not.
+  const Place* PlaceOn(const LedgerNode& node) const {
+    if (owner_ == 0) return nullptr;
+    const std::vector<Place>& places = ledger_.PlacesOf(owner_name_);
+    const auto place = std::ranges::find_if(places, [&](const Place& one) {
+      return one.node == node.state.name && AreAlikeWithoutGpu(one.shape->request, shape_->request);
+    });
+    return place == places.end() ? nullptr : &*place;
+  }
   // What was planned for the pod or its gang there, if it still has room; else a GPU by the node's placement.
   std::string GpusOn(const LedgerNode& node, std::string_view planned) const {
     const Resources taken = TakenOn(node);
-    if (owner_ != 0 && planned.empty()) {
-      for (const Place& place : ledger_.PlacesOf(owner_name_)) {
-        if (place.node == node.state.name && !place.ToldGpu().empty()) return place.gpu;
-      }
+    if (planned.empty()) {
+      if (const Place* const place = PlaceOn(node)) return node.GpuFor(*shape_, taken, place->gpu);
     }
     const bool is_packed = node.PlacementOf(*shape_) == PoolPlacement::kBinPack;
     if (is_packed && planned.empty()) {
-      if (const auto place = LeastFragmentingOn(ledger_, *index_, node, taken)) return place->gpus;
+      // It looks at thousandths alone; what else the pod asks for may not fit there.
+      if (const auto place = LeastFragmentingOn(ledger_, *index_, node, taken)) {
+        return node.GpuFor(*shape_, taken, place->gpus);
+      }
     }
     return node.GpuFor(*shape_, taken, planned);
+  }
+  bool has_owner() const { return !owner_name_.empty(); }
+  // A node of which others must not keep it: its own place, or its own room.
+  bool IsAtHomeOn(const LedgerNode& node) const {
+    return PlaceOn(node) != nullptr || ledger_.HeldOn(uid_, node) != nullptr;
+  }
+  bool HasRoomOfItsOwn() const {
+    if (owner_ == 0) return false;
+    return std::ranges::any_of(ledger_.PlacesOf(owner_name_), [&](const Place& place) {
+      const LedgerNode* const node = ledger_.FindNode(place.node);
+      return node != nullptr && node->CanHold(*shape_, TakenOn(*node));
+    });
   }
 
  private:
@@ -87,11 +110,12 @@ std::vector<std::string> PodPlacer::WhyNot(const kube::Pod& pod, std::span<const
 
 bool PodPlacer::HasRoom(const kube::Pod& pod) const {
   const std::lock_guard lock(account_.mutex_);
-  return Question(account_, pod).index().copies() > 0;
+  const Question question(account_, pod);
+  return question.index().copies() > 0 || question.HasRoomOfItsOwn();
 }
 
 std::string PodPlacer::WhyNotWithout(const kube::Pod& pod, std::string_view node,
-                                     const std::set<std::string>& gone) const {
+                                     std::span<const std::string> gone) const {
   const std::lock_guard lock(account_.mutex_);
   const Question question(account_, pod);
   const LedgerNode* const found = question.Find(node);
@@ -120,7 +144,8 @@ std::vector<NodeRank> PodPlacer::Rank(const kube::Pod& pod, std::span<const std:
         static_cast<double>(RestOf(node->state.allocatable.Extended(device), node->used.Extended(device)));
     const PoolPlacement placement = node->PlacementOf(shape);
     ranks[i] = {placement, placement == PoolPlacement::kSpread ? free : -free, true};
-    if (placement != PoolPlacement::kBinPack) continue;
+    if (question.IsAtHomeOn(*node)) ranks[i].rank = std::numeric_limits<double>::infinity();
+    if (placement != PoolPlacement::kBinPack || question.IsAtHomeOn(*node)) continue;
     packed.push_back(node->id);
     at.push_back(i);
   }
@@ -145,6 +170,7 @@ kube::Result<std::string> PodPlacer::Take(const kube::Pod& pod, const std::strin
       if (!why.empty()) return;
       gpus = question.GpusOn(*found, pod.metadata.Annotation(api::kPlannedGpuAnnotation));
     }
+    if (question.has_owner()) return;
     Resources request = question.shape().request;
     if (!gpus.empty()) request = OnGpu(std::move(request), gpus);
     account_.BindLocked(pod, node, request);
@@ -154,9 +180,12 @@ kube::Result<std::string> PodPlacer::Take(const kube::Pod& pod, const std::strin
   return gpus;
 }
 
-void PodPlacer::GiveBack(const kube::Pod& pod) {
+void PodPlacer::GiveBack(const kube::Pod& pod, const std::string& node) {
   account_.Apply([&](auto& effects) {
-    account_.ledger_.Release(std::string(pod.metadata.uid));
+    const std::string uid(pod.metadata.uid);
+    const LedgerNode* const found = account_.ledger_.FindNode(node);
+    if (found == nullptr || account_.ledger_.HeldOn(uid, *found) == nullptr) return;
+    account_.ledger_.Release(uid);
     // The cache may know better by now, or the scheduler keeps room for it.
     const auto now = account_.pods_.Get<kube::Pod>(pod.metadata.Key());
     if (now && now->metadata.uid == pod.metadata.uid) account_.CountLocked(*now);

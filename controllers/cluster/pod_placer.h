@@ -6,8 +6,6 @@
 // filters have looked at whatever Kubernetes counts.
 #pragma once
 
-#include <map>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,15 +31,16 @@ class PodPlacer {
   // are kept for others count as taken; those for the pod itself, or for its gang, do not.
   std::vector<std::string> WhyNot(const kube::Pod& pod, std::span<const std::string_view> nodes) const;
   // As above, of one node, if these pods (UIDs) were gone.
-  std::string WhyNotWithout(const kube::Pod& pod, std::string_view node, const std::set<std::string>& gone) const;
+  std::string WhyNotWithout(const kube::Pod& pod, std::string_view node, std::span<const std::string> gone) const;
   // Whether any node of the cluster has room, whatever is asked of it but for that.
   bool HasRoom(const kube::Pod& pod) const;
   std::vector<NodeRank> Rank(const kube::Pod& pod, std::span<const std::string_view> nodes) const;
 
-  // Counts the pod as bound to the node from now on, with the GPUs that it returns, as for OnGpu(); empty: it asks for
-  // no parts, or nothing is known of the node's GPUs. Error (kConflict): no GPU there has the room (any more).
+  // The GPUs that the pod gets on the node, as for OnGpu(); empty: it asks for no parts, or nothing is known of the
+  // node's GPUs. A pod of no gang or job counts as bound there from now on; for others, their places are kept until
+  // they are seen bound. Error (kConflict): no GPU there has the room (any more).
   kube::Result<std::string> Take(const kube::Pod& pod, const std::string& node);
-  void GiveBack(const kube::Pod& pod);  // It was not bound after all.
+  void GiveBack(const kube::Pod& pod, const std::string& node);  // It was not bound there after all.
 
  private:
   class Question;

@@ -26,6 +26,17 @@ const std::vector<double>& Bounds() {
   return kBounds;
 }
 
+// The API server may have done it all the same.
+bool IsUnclear(const Error& error) {
+  switch (error.code()) {
+    case ErrorCode::kTimeout:
+    case ErrorCode::kUnavailable:
+    case ErrorCode::kInternal:
+    case ErrorCode::kDecode: return true;
+    default: return false;
+  }
+}
+
 }  // namespace
 
 Extender::Extender(kube::Client& client, const kube::Informer& pods, ClusterAccount& account, const kube::Clock& clock,
@@ -55,8 +66,8 @@ Result<std::string> Extender::Filter(std::string_view body) {
     const Result<NodesCall> call = ReadNodesCall(body);
     if (!call) return call.error();
     const std::vector<std::string> why_not = placer_.WhyNot(*call->pod, call->nodes);
-    const bool is_refused = std::ranges::any_of(why_not, [](const std::string& why) { return !why.empty(); });
-    if (is_refused) refused_.Note(call->pod);
+    const bool is_refused = std::ranges::none_of(why_not, [](const std::string& why) { return why.empty(); });
+    if (is_refused && !why_not.empty()) refused_.Note(call->pod);
     return FilterAnswer(*call, why_not);
   });
 }
@@ -92,19 +103,56 @@ Result<std::string> Extender::Bind(std::string_view body) {
   });
 }
 
+// A pod that is being bound, so that a scheduler which asks again does not get it bound elsewhere.
+class Extender::Binding {
+ public:
+  Binding(Extender& extender, std::string uid) : extender_(extender), uid_(std::move(uid)) {
+    const std::lock_guard lock(extender_.mutex_);
+    is_first_ = extender_.being_bound_.insert(uid_).second;
+  }
+  ~Binding() {
+    const std::lock_guard lock(extender_.mutex_);
+    if (is_first_) extender_.being_bound_.erase(uid_);
+  }
+  Binding(const Binding&) = delete;
+  Binding& operator=(const Binding&) = delete;
+  explicit operator bool() const { return is_first_; }
+
+ private:
+  Extender& extender_;
+  const std::string uid_;
+  bool is_first_ = false;
+};
+
 kube::Status Extender::BindPod(const BindCall& call) {
   const auto pod = pods_.Get<kube::Pod>(call.pod);
   if (!pod || (!call.uid.empty() && pod->metadata.uid != call.uid)) {
     return Error(ErrorCode::kNotFound, "grus-manager does not know this pod (yet)");
   }
+  if (pod->spec.node_name == call.node) return {};  // Its answer was lost.
+  const Binding binding(*this, std::string(pod->metadata.uid));
+  if (!binding) return Error(ErrorCode::kConflict, "it is being bound by an earlier call");
   Result<std::string> gpus = placer_.Take(*pod, call.node);
   if (!gpus) return std::move(gpus).error();
   Json annotations = Json::MakeObject();
-  if (!gpus->empty()) annotations[api::kPlannedGpuAnnotation] = *gpus;
+  if (!gpus->empty()) {
+    annotations[api::kPlannedGpuAnnotation] = *gpus;
+    // Whoever wrote it before the pod runs, it was not the agent; it would count instead.
+    if (!pod->metadata.Annotation(api::kHeldGpusAnnotation).empty()) annotations[api::kHeldGpusAnnotation] = "";
+  }
   kube::Status bound = client_.Bind(call.pod, std::string(pod->metadata.uid), call.node, annotations);
+  if (!bound && IsUnclear(bound.error())) bound = IsBound(*pod, call.node, std::move(bound).error());
   if (bound) refused_.Forget(call.pod);
-  else placer_.GiveBack(*pod);
+  else if (!IsUnclear(bound.error())) placer_.GiveBack(*pod, call.node);
   return bound;
+}
+
+kube::Status Extender::IsBound(const kube::Pod& pod, const std::string& node, kube::Error error) {
+  const Result<std::shared_ptr<kube::Pod>> now = client_.Get<kube::Pod>(pod.metadata.Key());
+  if (!now && now.error().code() != ErrorCode::kNotFound) return error;
+  const bool is_it = now && (*now)->metadata.uid == pod.metadata.uid;
+  if (is_it && (*now)->spec.node_name == node) return {};
+  return Error(ErrorCode::kConflict, error.message()).with("it is not bound");
 }
 
 }  // namespace grus

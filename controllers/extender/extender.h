@@ -7,6 +7,8 @@
 #pragma once
 
 #include <functional>
+#include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -35,7 +37,10 @@ class Extender {
 
  private:
   kube::Result<std::string> Measure(const char* verb, const std::function<kube::Result<std::string>()>& answer);
+  class Binding;
   kube::Status BindPod(const BindCall& call);
+  // Whether a bind without an answer was done; `error` if that is not known either. Then the room stays taken.
+  kube::Status IsBound(const kube::Pod& pod, const std::string& node, kube::Error error);
 
   kube::Client& client_;
   const kube::Informer& pods_;
@@ -44,6 +49,8 @@ class Extender {
   const kube::Clock& clock_;
   const kube::Log& log_;
   kube::Registry& metrics_;
+  std::mutex mutex_;
+  std::set<std::string> being_bound_;  // UIDs; guarded by mutex_.
 };
 
 }  // namespace grus

@@ -10,11 +10,13 @@ namespace {
 
 using kube::Json;
 
-// Of those that fit, so many are tried at a time: one GPU that is free is no news for a thousand pods.
-constexpr std::size_t kAtATime = 8;
+// A look is at so many, each of which may cost the account a look at all nodes; the next look goes on with the others.
+constexpr std::size_t kAtATime = 4;
+constexpr std::size_t kMost = 10'000;                              // More are tried when the scheduler likes.
+constexpr int kMostTries = 8;                                      // What keeps a pod away that long is not its GPU.
 constexpr kube::Duration kPause = std::chrono::milliseconds(500);  // From one look to the next.
-constexpr kube::Duration kFirstWait = std::chrono::seconds(1), kLongestWait = std::chrono::minutes(1);
-const kube::ObjectKey kAll{"", "refused-pods"};  // One key: who comes next depends on all.
+constexpr kube::Duration kFirstWait = std::chrono::seconds(1);     // After it was told; doubled each time.
+const kube::ObjectKey kAll{"", "refused-pods"};                    // One key: who comes next depends on all.
 
 }  // namespace
 
@@ -23,64 +25,90 @@ RefusedPods::RefusedPods(kube::Client& client, const kube::Informer& pods, Clust
     : client_(client), pods_(pods), placer_(account), clock_(clock), account_(account) {}
 
 void RefusedPods::FeedQueue(kube::WorkQueue& queue) {
-  account_.OnFreed([this, &queue] {
-    {
-      const std::lock_guard lock(mutex_);
-      if (refused_.empty()) return;
-    }
-    queue.AddAfter(kAll, kPause);
+  queue_ = &queue;
+  account_.OnFreed([this] {
+    ++freed_;
+    if (count_ > 0) queue_->AddAfter(kAll, kPause);
   });
 }
 
 void RefusedPods::Note(const std::shared_ptr<const kube::Pod>& pod) {
-  const std::lock_guard lock(mutex_);
-  Refused& refused = refused_[pod->metadata.Key()];
-  const bool is_new = !refused.pod || refused.pod->metadata.uid != pod->metadata.uid;
-  if (is_new) refused = {.pod = pod, .order = ++orders_};
-  else refused.pod = pod;
+  {
+    const std::lock_guard lock(mutex_);
+    if (refused_.size() >= kMost && !refused_.contains(pod->metadata.Key())) return;
+    Refused& refused = refused_[pod->metadata.Key()];
+    const bool is_new = !refused.pod || refused.pod->metadata.uid != pod->metadata.uid;
+    if (is_new) refused = {.pod = pod, .order = ++orders_};
+    else refused.pod = pod;
+    count_ = refused_.size();
+  }
+  // What it lacked may have been freed before this was noted.
+  if (queue_ != nullptr) queue_->AddAfter(kAll, kPause);
 }
 
 void RefusedPods::Forget(const kube::ObjectKey& pod) {
   const std::lock_guard lock(mutex_);
   refused_.erase(pod);
+  count_ = refused_.size();
 }
 
-std::vector<std::shared_ptr<const kube::Pod>> RefusedPods::TakeNext(kube::TimePoint now) {
+std::vector<std::shared_ptr<const kube::Pod>> RefusedPods::TakeSome(kube::TimePoint now) {
   const std::lock_guard lock(mutex_);
   std::erase_if(refused_, [&](const auto& one) {
     const auto pod = pods_.Get<kube::Pod>(one.first);
     return !pod || pod->metadata.uid != one.second.pod->metadata.uid || !pod->spec.node_name.empty() ||
-           pod->metadata.is_being_deleted();
+           pod->metadata.is_being_deleted() || one.second.tries >= kMostTries;
   });
+  count_ = refused_.size();
   std::vector<Refused*> due;
   for (auto& [key, one] : refused_) {
-    if (one.next <= now) due.push_back(&one);
+    if (one.next <= now && one.looked_at < freed_) due.push_back(&one);
   }
   std::ranges::sort(due, {}, &Refused::order);
-  std::vector<std::shared_ptr<const kube::Pod>> next;
+  std::vector<std::shared_ptr<const kube::Pod>> some;
   for (Refused* const one : due) {
-    if (next.size() >= kAtATime) break;
-    if (!placer_.HasRoom(*one->pod)) continue;
-    one->wait = std::clamp(2 * one->wait, kFirstWait, kLongestWait);
-    one->next = now + one->wait;
-    next.push_back(one->pod);
+    if (some.size() >= kAtATime) break;
+    one->order = ++orders_;
+    one->looked_at = freed_;
+    some.push_back(one->pod);
   }
-  return next;
+  return some;
+}
+
+void RefusedPods::NoteTold(const kube::Pod& pod, kube::TimePoint now) {
+  const std::lock_guard lock(mutex_);
+  const auto found = refused_.find(pod.metadata.Key());
+  if (found == refused_.end()) return;
+  found->second.next = now + kFirstWait * (1 << found->second.tries);
+  found->second.looked_at = 0;
+  ++found->second.tries;
+}
+
+std::optional<kube::Duration> RefusedPods::UntilNextLook(kube::TimePoint now) {
+  const std::lock_guard lock(mutex_);
+  std::optional<kube::Duration> least;
+  for (const auto& [key, one] : refused_) {
+    if (one.looked_at >= freed_) continue;
+    const kube::Duration left = std::max(kPause, one.next - now);
+    least = std::min(least.value_or(left), left);
+  }
+  return least;
 }
 
 kube::Result<kube::Action> RefusedPods::Reconcile(const kube::ObjectKey&, std::stop_token stop) {
-  const std::string now = kube::ToText(kube::Time{clock_.WallNow()});
-  for (const auto& pod : TakeNext(clock_.Now())) {
-    const Json metadata =
-        Json::MakeObject({{"uid", pod->metadata.uid}, {"annotations", Json::MakeObject({{kRoomSeenAnnotation, now}})}});
-    const auto patched = client_.Patch(kube::KindOf<kube::Pod>(), pod->metadata.Key(), kube::PatchType::kMerge,
-                                       Json::MakeObject({{"metadata", metadata}}), {.metadata_only = true}, stop);
-    const bool is_gone = !patched && (patched.error().code() == kube::ErrorCode::kNotFound ||
-                                      patched.error().code() == kube::ErrorCode::kConflict);
-    if (!patched && !is_gone) return patched.error();
+  const kube::TimePoint now = clock_.Now();
+  const std::string time = kube::ToText(kube::Time{clock_.WallNow()});
+  for (const auto& pod : TakeSome(now)) {
+    if (!placer_.HasRoom(*pod)) continue;
+    const Json metadata = Json::MakeObject(
+        {{"uid", pod->metadata.uid}, {"annotations", Json::MakeObject({{kRoomSeenAnnotation, time}})}});
+    // One that cannot be written is tried again like one that is still refused.
+    (void)client_.Patch(kube::KindOf<kube::Pod>(), pod->metadata.Key(), kube::PatchType::kMerge,
+                        Json::MakeObject({{"metadata", metadata}}), {.metadata_only = true}, stop);
+    NoteTold(*pod, now);
   }
-  const std::lock_guard lock(mutex_);
-  return refused_.empty() ? kube::Action::AwaitChange() : kube::Action::After(kFirstWait);
+  const std::optional<kube::Duration> wait = UntilNextLook(now);
+  return wait ? kube::Action::After(*wait) : kube::Action::AwaitChange();
 }
 
 }  // namespace grus

@@ -6,9 +6,12 @@
 // Only the replica that leads writes. Thread-safe.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <vector>
 
@@ -30,26 +33,33 @@ class RefusedPods final : public kube::Reconciler {
 
   // Looks at them again when room has been freed. Call once, before the informers start.
   void FeedQueue(kube::WorkQueue& queue);
-  void Note(const std::shared_ptr<const kube::Pod>& pod);  // It was refused where its GPUs are counted.
+  void Note(const std::shared_ptr<const kube::Pod>& pod);  // No node had a GPU for it.
   void Forget(const kube::ObjectKey& pod);                 // It was bound.
 
+  // One look at some of them.
   kube::Result<kube::Action> Reconcile(const kube::ObjectKey& key, std::stop_token stop) override;
 
  private:
   struct Refused {
     std::shared_ptr<const kube::Pod> pod = {};
-    std::uint64_t order = 0;                        // Who waits longest comes first.
-    kube::Duration wait = {};                       // Between two tries: each is longer.
+    std::uint64_t order = 0;                        // The smallest is looked at next.
+    std::uint64_t looked_at = 0;                    // freed_, when it was looked at.
+    int tries = 0;                                  // How often it was told of room that it did not find.
     kube::TimePoint next = kube::TimePoint::min();  // Not before.
   };
-  std::vector<std::shared_ptr<const kube::Pod>> TakeNext(kube::TimePoint now);
+  std::vector<std::shared_ptr<const kube::Pod>> TakeSome(kube::TimePoint now);
+  void NoteTold(const kube::Pod& pod, kube::TimePoint now);
+  std::optional<kube::Duration> UntilNextLook(kube::TimePoint now);  // nullopt: once room is freed.
 
   kube::Client& client_;
   const kube::Informer& pods_;
   PodPlacer placer_;
   const kube::Clock& clock_;
   ClusterAccount& account_;
-  std::mutex mutex_;
+  kube::WorkQueue* queue_ = nullptr;
+  std::atomic<std::size_t> count_{0};    // Of refused_.
+  std::atomic<std::uint64_t> freed_{1};  // How often room was freed.
+  std::mutex mutex_;                     // Guards what follows. The account is not asked with it.
   std::map<kube::ObjectKey, Refused> refused_;
   std::uint64_t orders_ = 0;
 };

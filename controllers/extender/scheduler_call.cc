@@ -94,8 +94,8 @@ Status ReadNodes(std::string_view text, NodesCall& call) {
   });
 }
 
-Result<std::set<std::string>> ReadUids(std::string_view what, std::string_view pods) {
-  std::set<std::string> uids;
+Result<std::vector<std::string>> ReadUids(std::string_view what, std::string_view pods) {
+  std::vector<std::string> uids;
   Status read = ForEachItem(what, pods, [&](std::string_view pod) -> Status {
     // A MetaPod has its UID at the top, a whole pod in its metadata.
     Result<std::string_view> uid = std::string_view();
@@ -105,7 +105,7 @@ Result<std::set<std::string>> ReadUids(std::string_view what, std::string_view p
     if (uid && uid->empty()) uid = NameAt(what, pod, "metadata", "uid");
     if (!uid) return std::move(uid).error();
     if (uid->empty()) return Bad(what, "the UID of each pod");
-    uids.emplace(*uid);
+    uids.emplace_back(*uid);
     return {};
   });
   if (!read) return std::move(read).error();

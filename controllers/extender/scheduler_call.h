@@ -8,7 +8,6 @@
 
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,8 +27,8 @@ struct NodesCall {
 struct PreemptCall {
   std::shared_ptr<const kube::Pod> pod = {};
   struct Victims {
-    std::set<std::string> uids = {};
-    std::int64_t violations = 0;  // Of PodDisruptionBudgets.
+    std::vector<std::string> uids = {};  // The most important one first, as the scheduler sorts them.
+    std::int64_t violations = 0;         // Of PodDisruptionBudgets.
   };
   std::map<std::string, Victims> victims = {};  // By node.
 };

@@ -8,6 +8,7 @@
 
 #include "clientlib/auth/certificate_pair.h"
 #include "clientlib/auth/files.h"
+#include "clientlib/auth/tls_material.h"
 
 namespace grus {
 namespace {
@@ -18,7 +19,8 @@ using kube::Result;
 
 // 4,000 whole nodes of 16 KiB; a scheduler that sends names sends a hundredth of it.
 constexpr std::size_t kMostOfOne = 64UL << 20, kMostOfAll = 128UL << 20;
-constexpr int kThreads = 4;  // The scheduler asks one pod at a time, and binds many at once.
+constexpr int kThreads =
+    32;  // The scheduler asks for one pod at a time, and binds many, each of which waits for an answer.
 // Go's clients keep connections for 90 s, and do not repeat a POST that meets our close.
 constexpr kube::Duration kIdle = std::chrono::minutes(2);
 
@@ -43,6 +45,9 @@ kube::HttpClientTrust Clients(const Options& options, const kube::Log& log) {
   if (options.extender_client_ca_file.empty()) return {};
   const auto read_ca = [&options, &log] {
     Result<std::string> read = kube::ReadSmallFile(options.extender_client_ca_file);
+    if (const kube::Status good = read ? kube::CheckCaCertificate(*read) : kube::Status(); !good) {
+      read = kube::Error(good.error()).with(options.extender_client_ca_file);
+    }
     if (!read) log.Warn("the extender's client CA cannot be read", {{"error", read.error().message()}});
     return read;
   };
@@ -51,11 +56,13 @@ kube::HttpClientTrust Clients(const Options& options, const kube::Log& log) {
 
 }  // namespace
 
-Result<std::unique_ptr<HttpServer>> ServeExtender(const Options& options, Extender& extender,
-                                                  std::function<bool()> is_ready, const kube::Log& log) {
+Result<std::unique_ptr<HttpServer>> ServeExtender(const Options& options, Extender& extender, ExtenderState state,
+                                                  const kube::Log& log) {
   const auto serve = [&](Verb verb) {
-    const auto answer = [&extender, verb, is_ready](const kube::ServedRequest& request) -> HttpReply {
-      if (!is_ready()) return {.status = 503, .body = "caches are not synced\n"};
+    const auto answer = [&extender, verb, state](const kube::ServedRequest& request) -> HttpReply {
+      if (!state.is_ready()) return {.status = 503, .body = "caches are not synced\n"};
+      const bool is_bind = verb == &Extender::Bind;
+      if (is_bind && !state.leads()) return {.status = 503, .body = "this replica does not lead\n"};
       return Answer(extender, verb, request);
     };
     return HttpServer::Handler(answer, kube::HttpMethods::kPost);

@@ -10,8 +10,10 @@ namespace {
 
 using kube::Json;
 
-constexpr kube::Duration kLook = std::chrono::milliseconds(250), kAgain = std::chrono::minutes(1),
+constexpr kube::Duration kLook = std::chrono::milliseconds(250), kAgain = std::chrono::seconds(10),
                          kRetry = std::chrono::seconds(5);
+// From the beginning of its lead: gangs that an earlier leader began take their places first.
+constexpr kube::Duration kSettle = std::chrono::seconds(3);
 
 // Nothing is read of it but that it is there.
 struct EndpointSlice : kube::Object {
@@ -56,7 +58,8 @@ void LeaderEndpoint::Run(const std::stop_token& stop) {
   kube::TimePoint next = kube::TimePoint::min();
   do {
     const bool leads = leads_();
-    if (leads && (!has_led || clock_.Now() >= next)) {
+    if (leads && !has_led) next = clock_.Now() + kSettle;
+    if (leads && clock_.Now() >= next) {
       const kube::Status written = Write(stop);
       next = clock_.Now() + (written ? kAgain : kRetry);
       if (!written && !stop.stop_requested()) {

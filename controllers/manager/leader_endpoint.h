@@ -31,7 +31,7 @@ class LeaderEndpoint {
                  const kube::Clock& clock, const kube::Log& log)
       : client_(client), leads_(std::move(leads)), options_(std::move(options)), clock_(clock), log_(log) {}
 
-  // Blocks until `stop`. Writes when it begins to lead, and once a minute in case somebody changed it.
+  // Blocks until `stop`. Writes soon after it began to lead, and each ten seconds, in case another one wrote late.
   void Run(const std::stop_token& stop);
 
  private:

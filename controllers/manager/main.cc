@@ -204,10 +204,10 @@ Status Run(Options options, const kube::Log& log, std::stop_token stop) {
   Result<std::unique_ptr<HttpServer>> exporter =
       Serve(options.metrics_address, {{"/metrics", scrape}}, access.Certificates());
   if (!exporter) return std::move(exporter).error();
+  const auto leads = [&] { return !*elector || (*elector)->IsLeader(); };
   Result<std::unique_ptr<HttpServer>> extender = std::unique_ptr<HttpServer>();
   if (app.extender() != nullptr) {
-    extender = ServeExtender(
-        options, *app.extender(), [&] { return app.IsReady(); }, log);
+    extender = ServeExtender(options, *app.extender(), {[&] { return app.IsReady(); }, leads}, log);
     if (!extender) return std::move(extender).error().with("extender");
   }
 
@@ -221,7 +221,6 @@ Status Run(Options options, const kube::Log& log, std::stop_token stop) {
   std::optional<LeaderEndpoint> endpoint;
   std::jthread endpoint_thread;
   if (*extender && !options.extender_service.empty()) {
-    const auto leads = [&] { return !*elector || (*elector)->IsLeader(); };
     endpoint.emplace(
         *connection.client, leads,
         LeaderEndpointOptions{

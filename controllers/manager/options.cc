@@ -171,6 +171,10 @@ po::options_description Describe(Options& options, Texts& texts) {
 
 kube::Status CheckExtender(const Texts& texts, Options& options) {
   options.extender_clients = SplitList(texts.extender_clients);
+  if (options.Runs("extender") && !options.namespaces.empty()) {
+    return Bad("namespaces", texts.namespaces,
+               "none with extender in --controllers: a scheduler asks about pods of all");
+  }
   if (options.extender_cert_file.empty() != options.extender_key_file.empty()) {
     return Bad("extender-key-file", options.extender_key_file, "a file exactly if --extender-cert-file has one");
   }

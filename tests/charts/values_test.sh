@@ -32,6 +32,14 @@ check "on OpenShift the user is the namespace's" fails prints 'runAsUser\|runAsG
 check "which is not root" prints 'runAsNonRoot: true' on_openshift deployment
 check "and DNS can be reached" prints 'port: 5353' on_openshift networkpolicy --set networkPolicy.enabled=true
 
+# --- the extender
+extended() { render --set extender.enabled=true,extender.certSecret=grus-extender,metrics.secure=true,metrics.certSecret=grus-metrics "$@"; }
+check "the extender comes with its certificate" prints 'secretName: grus-extender' extended
+check "beside that of the metrics" prints 'secretName: grus-metrics' extended
+check "with a Service" prints 'name: grus-extender' extended --show-only templates/extender-service.yaml
+check "and the name of its clients" prints 'extender-clients=system:kube-scheduler,other' extended --set 'extender.clients={system:kube-scheduler,other}'
+check "by default there is none" fails prints extender render
+
 # --- values that are refused, with a word on where
 while IFS='|' read -r flag pattern; do
   check "refused: $flag" refuses "$pattern" --set "$flag"
@@ -65,6 +73,10 @@ profiler.ownerKinds[0].apiGroup=ray.io,profiler.ownerKinds[0].resource=RayCluste
 profiler.ownerKinds[0].apiGroup=,profiler.ownerKinds[0].resource=secrets|at '/profiler/ownerKinds/0/resource'
 profiler.ownerKinds[0].apiGroup=,profiler.ownerKinds[0].resource=nodes|at '/profiler/ownerKinds/0/resource'
 profiler.ownerKinds[0].apiGroup=rbac.authorization.k8s.io,profiler.ownerKinds[0].resource=clusterroles|at '/profiler/ownerKinds/0'
+extender.enabled=yes|at '/extender/enabled'
+extender.enabled=true|extender.enabled needs extender.certSecret
+extender.enabled=true,extender.certSecret=tls,namespaces={team-a}|extender.enabled needs all namespaces
+extender.clients={a,}|at '/extender/clients/1'
 metrics.secure=yes|at '/metrics/secure'
 metrics.certSecret=tls|metrics.certSecret needs metrics.enabled and metrics.secure
 metrics.enabled=false,metrics.serviceMonitor.enabled=true|metrics.serviceMonitor.enabled needs metrics.enabled

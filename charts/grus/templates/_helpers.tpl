@@ -123,6 +123,9 @@ subjects:
 {{- fail "metrics.certSecret needs metrics.enabled and metrics.secure" }}
 {{- end }}
 {{- if .Values.extender.enabled }}
+{{- if .Values.namespaces }}
+{{- fail "extender.enabled needs all namespaces: leave namespaces empty" }}
+{{- end }}
 {{- if not .Values.extender.certSecret }}
 {{- fail "extender.enabled needs extender.certSecret: a Secret with tls.crt, tls.key and ca.crt" }}
 {{- end }}

@@ -4,6 +4,8 @@
 
 #include <gmock/gmock.h>
 
+#include <set>
+
 #include "crds/types/sharing_names.h"
 #include "tests/kit/reconciler_fixture.h"
 
@@ -29,6 +31,7 @@ class ExtenderTest : public testing::ReconcilerFixture {
   void SetUp() override {
     ReconcilerFixture::SetUp();
     client_.SetWriteGate(&gate_);
+    extender_.refused_pods().FeedQueue(queue_);
     StartCaches();
     Settle();
   }
@@ -79,6 +82,7 @@ class ExtenderTest : public testing::ReconcilerFixture {
   kube::Informer& pods_ = Cache<kube::Pod>();
   kube::Informer& nodes_ = Cache<kube::Node>();
   ClusterAccount account_{nodes_, pods_, clock_};
+  PodPlacer placer_{account_};
   kube::Registry metrics_;
   Extender extender_{client_, pods_, account_, clock_, log_, metrics_};
 };
@@ -156,7 +160,9 @@ TEST_F(ExtenderTest, APodThatIsNoLongerThatOneIsNotBound) {
               HasSubstr("does not know this pod"));
   EXPECT_EQ(Bind("p", "a"), kBound);
   Settle();
-  EXPECT_THAT(Bind("p", "a"), HasSubstr("already assigned"));
+  AddShared("b", 1);
+  EXPECT_THAT(Bind("p", "b"), HasSubstr("already assigned"));
+  EXPECT_EQ(Bind("p", "a"), kBound) << "the answer to the first call was lost";
   AddPod("q", 500);
   EXPECT_THAT(Filter("q", R"(["a"])"), HasSubstr("400 are free at most")) << "p counts once, and still";
 }
@@ -208,6 +214,86 @@ TEST_F(ExtenderTest, ARefusedPodIsChangedOnceThereIsRoom) {
   look();
   EXPECT_NE(seen(), first);
   EXPECT_EQ(Bind("p", "a"), kBound);
+}
+
+TEST_F(ExtenderTest, APodThatFitsSomewhereIsNotRefused) {
+  AddShared("a", 1);
+  AddShared("b", 1);
+  AddPod("x", 600, "a0", "a");
+  AddPod("p", 600);
+  EXPECT_THAT(Filter("p", R"(["a","b"])"), HasSubstr("400 are free at most"));
+  ASSERT_TRUE(extender_.refused_pods().Reconcile({"", "refused-pods"}, {}));
+  EXPECT_EQ(Live<kube::Pod>({"team-a", "p"})->metadata.Annotation(kRoomSeenAnnotation), "");
+}
+
+TEST_F(ExtenderTest, APodThatFindsNoRoomWhenToldIsLeftAloneInTheEnd) {
+  AddShared("a", 1);
+  AddPod("p", 600);
+  AddPod("x", 600, "a0", "a");
+  EXPECT_THAT(Filter("p", R"(["a"])"), HasSubstr("400 are free at most"));
+  SetStatus("pods", {"team-a", "x"}, R"({"phase":"Succeeded"})");
+  Settle();
+  std::set<std::string> told;
+  for (int i = 0; i < 30; ++i) {
+    ASSERT_TRUE(extender_.refused_pods().Reconcile({"", "refused-pods"}, {}));
+    told.emplace(Live<kube::Pod>({"team-a", "p"})->metadata.Annotation(kRoomSeenAnnotation));
+    clock_.Advance(5min);
+  }
+  EXPECT_EQ(told.size(), 8U) << "something else keeps it away";
+}
+
+TEST_F(ExtenderTest, WhatTheUserSaysItHasIsNotBelieved) {
+  AddShared("a", 2);
+  AddPod("p", 900);
+  Edit("pods", {"team-a", "p"}, [](Json& pod) {
+    pod["metadata"]["annotations"][api::kHeldGpusAnnotation] = R"({"c":{"gpu":"a1","more":[{"gpu":"a0"}]}})";
+  });
+  Settle();
+  AddPod("q", 900);
+  EXPECT_EQ(Bind("p", "a"), kBound);
+  Settle();
+  EXPECT_EQ(Bind("q", "a"), kBound) << "p has one GPU, not both";
+}
+
+TEST_F(ExtenderTest, APodThatIsNeverSeenBoundHoldsNothingOnceItHasGone) {
+  AddShared("a", 1);
+  AddPod("p", 600);
+  AddPod("q", 600);
+  ASSERT_TRUE(placer_.Take(*pods_.Get<kube::Pod>({"team-a", "p"}), "a"));
+  EXPECT_THAT(Filter("q", R"(["a"])"), HasSubstr("400 are free at most"));
+  ASSERT_TRUE(client_.Delete(kube::KindOf<kube::Pod>(), {"team-a", "p"}));
+  Settle();
+  EXPECT_THAT(Filter("q", R"(["a"])"), HasSubstr(R"("NodeNames":["a"])"));
+}
+
+TEST_F(ExtenderTest, AMemberOfAGangKeepsItsPlaceUntilItIsSeenBound) {
+  AddShared("a", 2);
+  Json member = kit::MakePod("m", kit::PodSpec(300, "{}", api::kGpuMilliResource), kit::MemberOf("g"), "team-a");
+  Json& resources = (*member["spec"]["containers"].AsArray())[0]["resources"];
+  resources["requests"] = Json(resources["limits"]);
+  Create("pods", std::move(member));
+  Settle();
+  const auto pod = pods_.Get<kube::Pod>({"team-a", "m"});
+  account_.AddPlace("team-a/g", {"a", account_.ShapeOf(*pod), "a1"});
+  const auto gpus = placer_.Take(*pod, "a");
+  ASSERT_TRUE(gpus) << gpus.error().message();
+  EXPECT_EQ(*gpus, "a1") << "what was planned for its gang";
+  EXPECT_EQ(account_.PlacesOf("team-a/g").size(), 1U) << "its controller has not seen it bound";
+  placer_.GiveBack(*pod, "a");
+  EXPECT_EQ(account_.PlacesOf("team-a/g").size(), 1U);
+  EXPECT_EQ(Bind("m", "a"), kBound);
+  Settle();
+  EXPECT_EQ(account_.PlacesOf("team-a/g").size(), 0U);
+}
+
+TEST_F(ExtenderTest, MemoryDecidesTooWhichGpuAPackedPodGets) {
+  AddShared("a", 2);
+  AddPod("x", 100, "a0", "a");
+  Edit("pods", {"team-a", "x"}, [](Json& pod) { pod["metadata"]["annotations"][api::kMemoryMiBAnnotation] = "70000"; });
+  AddPod("y", 400, "a1", "a");
+  AddPod("p", 500);
+  EXPECT_EQ(Bind("p", "a"), kBound);
+  EXPECT_EQ(PlannedGpu("p"), "a1") << "10,000 MiB are left of a0";
 }
 
 TEST_F(ExtenderTest, CallsAreMeasuredAndBadOnesAreTold) {

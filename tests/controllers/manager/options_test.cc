@@ -86,6 +86,7 @@ TEST(Options, AWrongValueNamesTheOptionTheValueAndWhatIsAllowed) {
       {{"--metrics-key-file", "k"}, "--metrics-key-file \"k\": expected a file exactly if --metrics-cert-file has one"},
       {{"--metrics-cert-file", "c", "--metrics-key-file", "k"},
        "--metrics-cert-file \"c\": expected --metrics-secure beside it"},
+      {{"--controllers=extender", "--namespaces=a"}, "--namespaces \"a\": expected none with extender"},
       {{"--extender-cert-file", "c"},
        "--extender-key-file \"\": expected a file exactly if --extender-cert-file has one"},
       {{"--extender-client-ca-file", "c"}, "--extender-client-ca-file \"c\": expected --extender-cert-file beside it"},
