@@ -29,7 +29,7 @@ constexpr std::size_t kSome = 500;  // What a scheduler sends of 5,000 by defaul
 
 // As large as a node of a cluster that is in use: 16 KiB, most of it images.
 Json MakeNode(const std::string& name) {
-  Json node = testing::kit::MakeNode(name, 0);
+  Json node = kit::MakeNode(name, 0);
   Json inventory = Json::MakeArray();
   for (int i = 0; i < kGpus; ++i) {
     inventory.Append(Json::MakeObject(
@@ -47,7 +47,7 @@ Json MakeNode(const std::string& name) {
 }
 
 Json MakePod(const std::string& name, int milli, const std::string& node = {}, const std::string& gpu = {}) {
-  Json pod = testing::kit::MakePod(name, testing::kit::PodSpec(milli, "{}", api::kGpuMilliResource), Json(), "team-a");
+  Json pod = kit::MakePod(name, kit::PodSpec(milli, "{}", api::kGpuMilliResource), Json(), "team-a");
   Json& resources = (*pod["spec"]["containers"].AsArray())[0]["resources"];
   resources["requests"] = Json(resources["limits"]);
   if (!node.empty()) pod["spec"]["nodeName"] = node;
@@ -77,7 +77,7 @@ int Run(int nodes, int rounds) {
   kube::testing::FakeApiServer server(clock);
   const kube::Log log(kube::LogLevel::kOff);
   kube::Client client(server, nullptr, clock);
-  (void)server.Create("namespaces", testing::kit::MakeObject("v1", "Namespace", "team-a"));
+  (void)server.Create("namespaces", kit::MakeObject("v1", "Namespace", "team-a"));
   std::vector<std::string> names, objects;
   std::minstd_rand random(1);
   for (int i = 0; i < nodes; ++i) {
@@ -121,7 +121,9 @@ int Run(int nodes, int rounds) {
   for (int round = 0; round < rounds; ++round) {
     const std::string name = "new-" + std::to_string(round);
     const int milli = 100 * std::uniform_int_distribution<int>(1, 9)(random);
-    const Json made = *server.Create("pods", MakePod(name, milli));
+    const auto created = server.Create("pods", MakePod(name, milli));
+    if (!created) return 1;
+    const Json& made = **created;
     const std::string pod = R"({"Pod":)" + kube::ToText(made);
     const auto from = static_cast<std::size_t>(random()) % names.size();
     const std::size_t count = std::min(kSome, names.size());

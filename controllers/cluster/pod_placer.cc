@@ -23,11 +23,14 @@ class PodPlacer::Question {
         owner_name_(OwnerOf(pod)),
         owner_(ledger_.FindOwner(owner_name_)),
         shape_(account.NeedOfLocked(pod)),
-        index_(ledger_.IndexFor(*shape_)),
         asks_for_parts_(AsksForGpuParts(shape_->request)) {}
 
   const PodShape& shape() const { return *shape_; }
-  const FitIndex& index() const { return *index_; }
+  // Made at the first call for such a pod, by a look at all nodes.
+  const FitIndex& index() const {
+    if (!index_) index_ = ledger_.IndexFor(*shape_);
+    return *index_;
+  }
   bool asks_for_parts() const { return asks_for_parts_; }
   const LedgerNode* Find(std::string_view name) const {
     const LedgerNode* const node = ledger_.FindNode(std::string(name));
@@ -42,8 +45,8 @@ class PodPlacer::Question {
     return taken;
   }
   std::string WhyNot(const LedgerNode& node) const {
-    if (!asks_for_parts_ || index_->CopiesOn(node.id) > 0) return {};
-    return WhyNot(node, TakenOn(node));
+    const bool is_stranger = owner_ == 0 && ledger_.HeldOn(uid_, node) == nullptr;
+    return is_stranger ? WhyNot(node, node.used) : WhyNot(node, TakenOn(node));
   }
   std::string WhyNot(const LedgerNode& node, const Resources& taken) const {
     const Resources& offered = node.state.allocatable;
@@ -69,7 +72,7 @@ class PodPlacer::Question {
     const bool is_packed = node.PlacementOf(*shape_) == PoolPlacement::kBinPack;
     if (is_packed && planned.empty()) {
       // It looks at thousandths alone; what else the pod asks for may not fit there.
-      if (const auto place = LeastFragmentingOn(ledger_, *index_, node, taken)) {
+      if (const auto place = LeastFragmentingOn(ledger_, index(), node, taken)) {
         return node.GpuFor(*shape_, taken, place->gpus);
       }
     }
@@ -93,7 +96,7 @@ class PodPlacer::Question {
   const std::string uid_, owner_name_;
   const OwnerId owner_;
   const ShapePtr shape_;
-  const std::shared_ptr<const FitIndex> index_;
+  mutable std::shared_ptr<const FitIndex> index_;
   const bool asks_for_parts_;
 };
 

@@ -129,6 +129,26 @@ GpuRoom RoomOn(std::string_view gpu, std::string_view first, const Resources& al
   return room;
 }
 
+// Copies of a request for one kind of part where nobody says how much memory, as most: both lists are sorted, so
+// nothing is looked up. nullopt: it is another one, or nothing is known of the node's GPUs.
+std::optional<std::int64_t> SimpleCopies(std::string_view first, const Resources& allocatable, const Resources& taken,
+                                         const Resources& request, int at_most) {
+  const auto is_other = [&](std::string_view part) { return part != first && request.Extended(part) > 0; };
+  const bool says_memory = request.Extended(kSaidMemory) > 0 || taken.Extended(kSaidMemory) != 0;
+  if (says_memory || WholeGpusOf(request) > 0 || std::ranges::any_of(kParts, is_other)) return std::nullopt;
+  const std::string prefix = NameOn(first, "");
+  auto held = std::ranges::lower_bound(taken.extended, prefix, {}, &Amount::first);
+  auto at = std::ranges::lower_bound(allocatable.extended, prefix, {}, &Amount::first);
+  std::optional<std::int64_t> copies;
+  for (; at != allocatable.extended.end() && at->first.starts_with(prefix); ++at) {
+    while (held != taken.extended.end() && held->first < at->first) ++held;
+    const bool is_held = held != taken.extended.end() && held->first == at->first;
+    const std::int64_t free = RestOf(at->second, is_held ? held->second : 0);
+    copies = copies.value_or(0) + std::min<std::int64_t>(at_most, free / request.Extended(first));
+  }
+  return copies;
+}
+
 std::string_view TextIn(const kube::Json& object, std::string_view key) {
   const kube::Json* value = object.Find(key);
   const std::string* text = value ? value->AsString() : nullptr;
@@ -168,15 +188,14 @@ void ForEachFreeGpu(const Resources& allocatable, const Resources& taken,
 }
 
 std::string LackOnGpus(const Resources& allocatable, const Resources& taken, const Resources& request) {
-  const std::int64_t whole = WholeGpusOf(request);
   const std::string_view part = FirstPart(request);
   std::int64_t most = 0, free_gpus = 0;
   ForEachGpu(allocatable, part, [&](std::string_view gpu, std::int64_t offered) {
     most = std::max(most, RestOf(offered, taken.Extended(NameOn(part, gpu))));
-    free_gpus += whole > 0 && IsFreeGpu(gpu, allocatable, taken, request) ? 1 : 0;
+    free_gpus += IsFreeGpu(gpu, allocatable, taken, request) ? 1 : 0;
   });
   const std::string asked = std::to_string(request.Extended(part)) + " " + std::string(part);
-  if (whole > 0) return asked + ": " + std::to_string(free_gpus) + " whole GPUs are free";
+  if (WholeGpusOf(request) > 0) return asked + ": " + std::to_string(free_gpus) + " whole GPUs are free";
   if (most >= request.Extended(part)) return asked + " on one GPU: its other parts, or its memory, are not free there";
   return asked + " on one GPU: " + std::to_string(most) + " are free at most";
 }
@@ -273,6 +292,9 @@ int CopiesOnGpus(const Resources& allocatable, const Resources& taken, const Res
   const std::int64_t whole = WholeGpusOf(request);
   bool is_known = false;
   std::int64_t copies = 0;
+  if (const auto simple = SimpleCopies(first, allocatable, taken, request, at_most)) {
+    return static_cast<int>(std::min<std::int64_t>(*simple, at_most));
+  }
   ForEachGpu(allocatable, first, [&](std::string_view gpu, std::int64_t) {
     is_known = true;
     if (whole > 0) copies += IsFreeGpu(gpu, allocatable, taken, request) ? 1 : 0;
