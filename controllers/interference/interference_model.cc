@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <tuple>
+
+#include "controllers/interference/co_run_samples.h"
 
 namespace grus {
 namespace {
@@ -14,8 +15,6 @@ using kube::ErrorCode;
 constexpr double kNinetyPercent = 1.645;  // Deviations of a normal distribution, either way.
 // Beyond so many measurements of a pair, what differs is how they were taken; more of them do not help.
 constexpr double kMostCount = 8;
-
-auto KeyOf(const CoRunSample& sample) { return std::tie(sample.job, sample.partner, sample.gpu_type); }
 
 PairTargets EncodeAll(const std::vector<CoRunSample>& samples, const PairEncoder& encoder) {
   PairTargets known;
@@ -28,15 +27,6 @@ PairTargets EncodeAll(const std::vector<CoRunSample>& samples, const PairEncoder
   return known;
 }
 
-std::vector<CoRunSample> DrawEvenly(std::vector<CoRunSample> samples) {
-  if (samples.size() <= kMaxCoRunSamples) return samples;
-  std::vector<CoRunSample> drawn;
-  for (std::size_t i = 0; i < kMaxCoRunSamples; ++i) {
-    drawn.push_back(std::move(samples[i * samples.size() / kMaxCoRunSamples]));
-  }
-  return drawn;
-}
-
 std::optional<std::string> WhyNoSample(const CoRunSample& sample) {
   if (const auto why = WhyNoSpeed(sample.speed)) return "speed " + std::to_string(sample.speed) + " " + *why;
   if (!(sample.count >= 1) || !std::isfinite(sample.count)) return "a count below 1";
@@ -46,26 +36,6 @@ std::optional<std::string> WhyNoSample(const CoRunSample& sample) {
 
 }  // namespace
 
-std::vector<CoRunSample> MergeSamples(std::vector<CoRunSample> samples) {
-  std::ranges::stable_sort(samples, [](const CoRunSample& a, const CoRunSample& b) {
-    return std::tie(a.job, a.partner, a.gpu_type, a.speed, a.count) <
-           std::tie(b.job, b.partner, b.gpu_type, b.speed, b.count);
-  });
-  std::vector<CoRunSample> merged;
-  for (CoRunSample& sample : samples) {
-    // Without names, jobs of equal features are not the same.
-    const bool is_named = !sample.job.fingerprint.empty() && !sample.partner.fingerprint.empty();
-    if (!merged.empty() && is_named && KeyOf(merged.back()) == KeyOf(sample)) {
-      CoRunSample& same = merged.back();
-      same.speed = (same.speed * same.count + sample.speed * sample.count) / (same.count + sample.count);
-      same.count += sample.count;
-    } else {
-      merged.push_back(std::move(sample));
-    }
-  }
-  return merged;
-}
-
 kube::Result<InterferenceModel> InterferenceModel::Fit(std::vector<CoRunSample> samples) {
   for (const CoRunSample& sample : samples) {
     if (const auto why = WhyNoSample(sample)) {
@@ -73,6 +43,7 @@ kube::Result<InterferenceModel> InterferenceModel::Fit(std::vector<CoRunSample> 
                    "co-run of " + sample.job.fingerprint + " with " + sample.partner.fingerprint + ": " + *why);
     }
   }
+  FillFeatures(KnownFeatures(samples), samples);
   samples = DrawEvenly(MergeSamples(std::move(samples)));
   if (samples.empty()) return InterferenceModel();
   const PairEncoder encoder(samples);
@@ -82,7 +53,7 @@ kube::Result<InterferenceModel> InterferenceModel::Fit(std::vector<CoRunSample> 
 }
 
 InterferenceModel::InterferenceModel(std::vector<CoRunSample> samples, const InterferenceParameters& parameters)
-    : samples_(std::move(samples)), parameters_(parameters), encoder_(samples_) {
+    : samples_(std::move(samples)), parameters_(parameters), known_features_(samples_), encoder_(samples_) {
   const PairTargets known = EncodeAll(samples_, encoder_);
   const double weight = parameters_.features_weight;
   if (weight > 0) with_features_.emplace(known, parameters_.with_features);
@@ -101,7 +72,11 @@ double InterferenceModel::WidthOf(const PairPoint& point) const {
 
 std::vector<SpeedShare> InterferenceModel::Predict(const std::vector<PairQuestion>& questions) const {
   std::vector<PairPoint> points;
-  for (const PairQuestion& q : questions) points.push_back(encoder_.Encode(q.job, q.partner, q.gpu_type));
+  for (PairQuestion q : questions) {
+    known_features_.Fill(q.job, q.gpu_type);
+    known_features_.Fill(q.partner, q.gpu_type);
+    points.push_back(encoder_.Encode(q.job, q.partner, q.gpu_type));
+  }
   const PairGuesses with = with_features_ ? with_features_->Guess(points) : PairGuesses{};
   const PairGuesses without = without_features_ ? without_features_->Guess(points) : PairGuesses{};
   const double weight = parameters_.features_weight;

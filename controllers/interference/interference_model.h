@@ -17,19 +17,12 @@
 
 #include "clientlib/base/result.h"
 #include "controllers/interference/interference_parameters.h"
+#include "controllers/interference/known_features.h"
 #include "controllers/interference/pair_encoder.h"
 #include "controllers/interference/pair_process.h"
 #include "controllers/interference/shared_job.h"
 
 namespace grus {
-
-// A fit takes the cube of this. Of more samples, so many are kept, drawn evenly.
-inline constexpr std::size_t kMaxCoRunSamples = 2000;
-
-struct PairQuestion {
-  SharedJob job = {}, partner = {};
-  std::string gpu_type = {};
-};
 
 class InterferenceModel {
  public:
@@ -40,13 +33,15 @@ class InterferenceModel {
   // What Fit() made before. REQUIRES: samples() and parameters() of a model.
   InterferenceModel(std::vector<CoRunSample> samples, const InterferenceParameters& parameters);
 
-  // Several at once are cheaper than one after the other.
+  // Several at once are cheaper than one after the other. Features that are missing are those of the samples, if they
+  // have the same job.
   std::vector<SpeedShare> Predict(const std::vector<PairQuestion>& questions) const;
   // With all of `partners` on the GPU; alone, a job has its solo speed. Each partner takes as much time of a step as it
   // does alone beside the job. More partners never make it faster.
   SpeedShare Predict(const SharedJob& job, std::span<const SharedJob> partners, const std::string& gpu_type) const;
 
   const std::vector<CoRunSample>& samples() const { return samples_; }  // Merged and sorted.
+  const KnownFeatures& known_features() const { return known_features_; }
   const InterferenceParameters& parameters() const { return parameters_; }
 
  private:
@@ -54,12 +49,10 @@ class InterferenceModel {
 
   std::vector<CoRunSample> samples_;
   InterferenceParameters parameters_;
+  KnownFeatures known_features_;
   PairEncoder encoder_;
   std::optional<PairProcess> with_features_, without_features_;  // Empty if their weight is 0.
 };
-
-// Samples of the same named pair on the same GPU type become one, with their mean speed. Sorted.
-std::vector<CoRunSample> MergeSamples(std::vector<CoRunSample> samples);
 
 // The speed beside several partners, from that beside each.
 SpeedShare CombinePartners(std::span<const SpeedShare> beside_each);

@@ -8,6 +8,7 @@
 #include "clientlib/model/field.h"
 #include "clientlib/model/json_reader.h"
 #include "clientlib/model/json_writer.h"
+#include "controllers/interference/co_run_samples.h"
 
 namespace grus {
 namespace {

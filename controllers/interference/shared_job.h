@@ -35,6 +35,11 @@ struct CoRunSample {
   double count = 1;  // How many times it was measured; `speed` is the mean.
 };
 
+struct PairQuestion {
+  SharedJob job = {}, partner = {};
+  std::string gpu_type = {};
+};
+
 // A speed as a share of the solo speed, in (0, 1]. Decide by `low`: whoever shares a GPU was promised something.
 struct SpeedShare {
   double speed = 1;

@@ -8,6 +8,8 @@
 #include <optional>
 #include <span>
 
+#include "controllers/interference/co_run_samples.h"
+#include "controllers/interference/known_features.h"
 #include "controllers/kubectl/csv.h"
 
 namespace grus {
@@ -191,8 +193,11 @@ std::string CountOf(std::size_t count, const char* what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
 
-// Says what merging will do, and does it.
-void Merge(const std::string& name, CoRunTable& co_runs) {
+// Says what filling in and merging do, and does it.
+void FillAndMerge(const std::string& name, CoRunTable& co_runs) {
+  if (const std::size_t jobs = FillFeatures(KnownFeatures(co_runs.samples), co_runs.samples); jobs > 0) {
+    co_runs.notes.push_back(name + ": features of " + CountOf(jobs, "job") + " taken from the co-runs");
+  }
   const std::size_t before = co_runs.samples.size();
   co_runs.samples = MergeSamples(std::move(co_runs.samples));
   if (const std::size_t repeated = before - co_runs.samples.size(); repeated > 0) {
@@ -201,7 +206,7 @@ void Merge(const std::string& name, CoRunTable& co_runs) {
   }
   if (co_runs.samples.size() > kMaxCoRunSamples) {
     co_runs.notes.push_back(name + ": " + CountOf(co_runs.samples.size(), "pair") + ", of which " +
-                            std::to_string(kMaxCoRunSamples) + " are used, drawn evenly");
+                            std::to_string(kMaxCoRunSamples) + " are used, drawn evenly from each GPU type");
   }
 }
 
@@ -235,7 +240,7 @@ Result<CoRunTable> ReadCoRuns(const CsvText& csv) {
     return Error(ErrorCode::kDecode,
                  csv.name + ":2: no co-run below the header; add a line for each that was measured");
   }
-  Merge(csv.name, co_runs);
+  FillAndMerge(csv.name, co_runs);
   return co_runs;
 }
 

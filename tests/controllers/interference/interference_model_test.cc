@@ -82,6 +82,26 @@ TEST(InterferenceModel, WithoutFeaturesANewJobIsLessSure) {
   EXPECT_GT(unknown.high / unknown.low, 1.2 * known.high / known.low);
 }
 
+TEST(InterferenceModel, FeaturesThatARowLeavesOutAreThoseOfTheOtherRowsOfTheJob) {
+  std::vector<CoRunSample> samples = Samples(6);
+  const InterferenceModel complete = MustFit(samples);
+  for (std::size_t i = 0; i < samples.size(); i += 3) samples[i].job.solo = samples[i].partner.solo = {};
+  const InterferenceModel blanked = MustFit(samples);
+  EXPECT_EQ(blanked.samples().size(), complete.samples().size());
+  for (int partner = 0; partner < kJobs; ++partner) {
+    EXPECT_EQ(Beside(blanked, Job(6), Job(partner)).speed, Beside(complete, Job(6), Job(partner)).speed);
+  }
+}
+
+TEST(InterferenceModel, ANamedJobWithoutFeaturesIsAnsweredLikeOneWithThem) {
+  const InterferenceModel model = MustFit(Samples(6));
+  SharedJob only_name = Job(3);
+  only_name.solo = {};
+  const SpeedShare named = Beside(model, Job(6), only_name), with_features = Beside(model, Job(6), Job(3));
+  EXPECT_EQ(named.speed, with_features.speed);
+  EXPECT_EQ(named.low, with_features.low);
+}
+
 TEST(InterferenceModel, ThreeCoRunsCorrectAJobThatIsNotAsItsFeaturesSay) {
   const double odd = 0.5;  // Far slower than its features say.
   std::vector<CoRunSample> samples = Samples(6);
@@ -167,14 +187,6 @@ TEST(InterferenceModel, ExtremeFeaturesKeepSpeedsInRange) {
   extreme.solo.step_milliseconds = 1e-300;
   ExpectOrdered(Beside(model, extreme, Job(1)));
   ExpectOrdered(Beside(model, Job(1), extreme));
-}
-
-TEST(MergeSamples, WeighsByCounts) {
-  const auto merged =
-      MergeSamples({{Job(0), Job(1), "", 0.5, 3}, {Job(0), Job(1), "", 0.9, 1}, {Job(0), Job(1), "x", 1, 1}});
-  ASSERT_EQ(merged.size(), 2u);
-  EXPECT_NEAR(merged[0].speed, 0.6, 1e-12);
-  EXPECT_EQ(merged[0].count, 4);
 }
 
 TEST(CombinePartners, TheTimesThatPartnersTakeAddUp) {

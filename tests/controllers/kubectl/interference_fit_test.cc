@@ -60,12 +60,24 @@ TEST(InterferenceFit, ClampsNoiseLeavesOutUnknownSpeedsAndMergesRepeatedRows) {
                           "a.csv: 1 row of pairs that other rows have as well: the mean of their speeds counts"));
 }
 
+TEST(InterferenceFit, TakesMissingFeaturesFromOtherRowsOfTheJob) {
+  const auto co_runs =
+      ReadCoRuns({"a.csv", std::string(kHeader) + "a,b,40,90,,,,,0.7\na,c,,,,,,,0.6\na,b,,,,,,,0.5\n"});
+  ASSERT_TRUE(co_runs) << co_runs.error().message();
+  ASSERT_EQ(co_runs->samples.size(), 2u);
+  EXPECT_EQ(co_runs->samples[1].job.solo.gpu_utilization, 40);
+  EXPECT_THAT(co_runs->notes,
+              ElementsAre("a.csv: features of 2 jobs taken from the co-runs",
+                          "a.csv: 1 row of pairs that other rows have as well: the mean of their speeds counts"));
+}
+
 TEST(InterferenceFit, SaysWhichOfManyPairsAreUsed) {
   std::string text = "job,with_job,speed\n";
   for (int i = 0; i < 2100; ++i) text += "j" + std::to_string(i) + "x,b,0.5\n";
   const auto co_runs = ReadCoRuns({"a.csv", text});
   ASSERT_TRUE(co_runs);
-  EXPECT_THAT(co_runs->notes, ElementsAre("a.csv: 2100 pairs, of which 2000 are used, drawn evenly"));
+  EXPECT_THAT(co_runs->notes,
+              ElementsAre("a.csv: 2100 pairs, of which 2000 are used, drawn evenly from each GPU type"));
 }
 
 TEST(InterferenceFit, ErrorsNameFileLineColumnAndRemedy) {
