@@ -346,9 +346,27 @@ Json WorkerToAsk(const ElasticHorovodJob& job) {
   return pod;
 }
 
+namespace {
+
+// "bert-launcher-x7k2p" as "bert-launcher-...": each question draws another name, and a text that changes would be
+// written each time.
+std::string WithoutDrawnNames(std::string text) {
+  constexpr std::size_t kDrawn = 5;
+  for (const std::string_view of : {"-launcher-", "-workers-"}) {
+    for (std::size_t at = text.find(of); at != std::string::npos; at = text.find(of, at)) {
+      at += of.size();
+      const std::size_t end = std::min(text.find_first_not_of("bcdfghjklmnpqrstvwxz2456789", at), text.size());
+      if (end == at + kDrawn && text.substr(end, 1) == "\"") text.replace(at, kDrawn, "...");
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
 std::string RefusalText(const kube::Error& error, const ElasticHorovodJob& job) {
   const std::string field = error.code() == kube::ErrorCode::kInvalidArgument ? UnreadableField(job) : "";
-  return error.message() + (field.empty() ? "" : "; " + field);
+  return WithoutDrawnNames(error.message()) + (field.empty() ? "" : "; " + field);
 }
 
 }  // namespace grus

@@ -171,7 +171,7 @@ TEST_F(HostilePods, NoForbiddenFieldGetsIntoAPod) {
         }
         return silent.empty();
       },
-      seconds(240)))
+      seconds(420)))
       << silent;
   // One of 264 that came into being would have the field.
   EXPECT_THAT(PodsEver(), ::testing::IsEmpty());

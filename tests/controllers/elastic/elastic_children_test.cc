@@ -138,6 +138,18 @@ TEST(ElasticChildren, WorkersAndLauncherHaveOnlyTheFilesThatEachNeeds) {
               UnorderedElementsAre("id_ed25519", "known_hosts", "launcher.sh", "sitecustomize.py"));
 }
 
+// Each question draws a name; a message that changed with it would be written each time.
+TEST(RefusalText, IsTheSameWhateverNameAQuestionDrew) {
+  const auto text = [](const std::string& message) {
+    return RefusalText(kube::Error(kube::ErrorCode::kForbidden, message), api::ElasticHorovodJob());
+  };
+  EXPECT_EQ(text("Pod \"a-launcher-d4lvk\" is invalid"), "Pod \"a-launcher-...\" is invalid");
+  EXPECT_EQ(text("pods \"b-workers-g8z4h\" is forbidden: a-launcher-x"),
+            "pods \"b-workers-...\" is forbidden: a-launcher-x");
+  EXPECT_EQ(text("pods \"a-workers-12\" is forbidden"), "pods \"a-workers-12\" is forbidden") << "a worker's own name";
+  EXPECT_EQ(text("image \"a-launcher-ababa:1\""), "image \"a-launcher-ababa:1\"");
+}
+
 TEST(MakeWorker, HasANumberedNameThatResolves) {
   const Json pod = MakeWorker(TestJob(), 3, Gang::kNone);
   EXPECT_EQ(At(pod, {"metadata", "name"}), Json("bert-workers-3"));

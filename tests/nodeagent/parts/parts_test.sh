@@ -4,9 +4,10 @@
 # Parts of GPUs on a real kubelet: grus-node-agent --share-gpus on a real node, with eight GPUs of different size that a fake of
 # NVIDIA's library plays. What the kubelet has recorded, the environment of containers and the annotations must agree,
 # also after agent and kubelet were killed and GPUs were lost. Takes three to four minutes.
-# Usage: parts_test.sh [--pods N] [--rest SECONDS] [--kills N]
+# Usage: parts_test.sh [--pods N] [--rest SECONDS] [--kills N] [--restarts N]
 #   --pods N         at once, from 8 to 100; 16 without it
 #   --rest SECONDS   also measure the memory and CPU time of the agent at rest, for so long
+#   --restarts N     also restart the kubelet so often, and print how long the agent took to be registered again
 #   --kills N        also kill the agent so often, at random moments of the starts of 20 pods at a time; 200 take a quarter of an
 #                    hour
 #
@@ -17,13 +18,14 @@ set -uo pipefail
 cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/../../.." || exit
 
 cluster=tests/cluster/cluster
-pods=16 rest=0 kills=0
+pods=16 rest=0 kills=0 restarts=0
 while (($#)); do
   case $1:${2:-} in
     --pods:[1-9]*) pods=$2 ;;
     --rest:[1-9]*) rest=$2 ;;
     --kills:[1-9]*) kills=$2 ;;
-    *) echo "usage: parts_test.sh [--pods N] [--rest SECONDS] [--kills N]" >&2; exit 2 ;;
+    --restarts:[1-9]*) restarts=$2 ;;
+    *) echo "usage: parts_test.sh [--pods N] [--rest SECONDS] [--kills N] [--restarts N]" >&2; exit 2 ;;
   esac
   shift 2
 done
@@ -124,6 +126,27 @@ check "it knows the agent again" within 30 registered_since "$registered"
 check "the node offers as much as before" within 20 offers 312 800
 check "containers have not noticed" equals "$(<"$work/containers")" containers_of
 check "and hold what they had" within $((10 + pods)) agree "$there"
+# From the kubelet's new socket to the last resource of which it knows the agent, in ms.
+restart_once() {
+  local socket told
+  registered=$(grep -c 'the kubelet knows a device plugin' "$agent_log")
+  restart_kubelet >/dev/null && within 30 registered_since "$registered" || return 1
+  socket=$(on_node stat -c %.3Y /var/lib/kubelet/device-plugins/kubelet.sock)
+  told=$(grep 'the kubelet knows a device plugin' "$agent_log" | tail -n 1 | grep -oE '[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z')
+  took+=("$(awk -v from="$socket" -v to="$(date -d "$told" +%s.%3N)" 'BEGIN {printf "%.0f", 1000 * (to - from)}')")
+}
+restart_often() {
+  local i
+  took=()
+  for ((i = 0; i < restarts; ++i)); do restart_once || return 1; done
+  printf '%s\n' "${took[@]}" | sort -n | awk '{all[NR] = $1} END {print "note  registered again after " NR " restarts: median " all[int((NR + 1) / 2)] " ms, slowest " all[NR] " ms"}'
+}
+if ((restarts > 0)); then
+  restart_often
+  check "each time it knew the agent again" equals "$restarts" echo "${#took[@]}"
+  check "containers have not noticed" equals "$(<"$work/containers")" containers_of
+  check "and hold what they had" within $((10 + pods)) agree "$there"
+fi
 part later "$(alnair 3 7)" | kube create -f - >/dev/null
 check "a new pod runs" runs later
 check "and holds parts that nobody has" within $((20 + pods)) agree $((there + 1))
