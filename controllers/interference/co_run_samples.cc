@@ -66,7 +66,7 @@ std::vector<CoRunSample> MergeSamples(std::vector<CoRunSample> samples) {
     if (!merged.empty() && is_named && KeyOf(merged.back()) == KeyOf(sample)) {
       CoRunSample& same = merged.back();
       same.speed = (same.speed * same.count + sample.speed * sample.count) / (same.count + sample.count);
-      same.count += sample.count;
+      same.count = std::min(same.count + sample.count, kMaxCount);
     } else {
       merged.push_back(std::move(sample));
     }

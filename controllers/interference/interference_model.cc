@@ -15,6 +15,9 @@ using kube::ErrorCode;
 constexpr double kNinetyPercent = 1.645;  // Deviations of a normal distribution, either way.
 // Beyond so many measurements of a pair, what differs is how they were taken; more of them do not help.
 constexpr double kMostCount = 8;
+// Of the logarithm of the slow-down of jobs that are not among the samples: however alike these are, nobody knows a job
+// better than that before it ran.
+constexpr double kLeastDeviationOfNew = 0.02;
 
 PairTargets EncodeAll(const std::vector<CoRunSample>& samples, const PairEncoder& encoder) {
   PairTargets known;
@@ -29,7 +32,7 @@ PairTargets EncodeAll(const std::vector<CoRunSample>& samples, const PairEncoder
 
 std::optional<std::string> WhyNoSample(const CoRunSample& sample) {
   if (const auto why = WhyNoSpeed(sample.speed)) return "speed " + std::to_string(sample.speed) + " " + *why;
-  if (!(sample.count >= 1) || !std::isfinite(sample.count)) return "a count below 1";
+  if (!(sample.count >= 1 && sample.count <= kMaxCount)) return "a count that is not from 1 to 1e12";
   if (const auto why = WhyNoFeatures(sample.job.solo)) return why;
   return WhyNoFeatures(sample.partner.solo);
 }
@@ -93,7 +96,9 @@ std::vector<SpeedShare> InterferenceModel::Predict(const std::vector<PairQuestio
     }
     const SlowDownScale& scale = encoder_.ScaleOf(questions[i].gpu_type);
     const double middle = scale.mean + scale.deviation * mean;
-    const double reach = kNinetyPercent * WidthOf(points[i]) * scale.deviation * deviation;
+    const bool is_new = points[i].job < 0 || points[i].partner < 0;  // So is one whose family is new.
+    const double reach = kNinetyPercent * std::max(WidthOf(points[i]) * scale.deviation * deviation,
+                                                   is_new ? kLeastDeviationOfNew : 0.0);
     // No job is faster than alone.
     const auto speed_at = [](double log_slow_down) { return std::exp(-std::max(0.0, log_slow_down)); };
     speeds.push_back({speed_at(middle), speed_at(middle + reach), speed_at(middle - reach)});

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "clientlib/model/field.h"
 #include "clientlib/model/json_reader.h"
@@ -18,7 +19,7 @@ using kube::ErrorCode;
 using kube::Field;
 using kube::FieldInfo;
 
-constexpr kube::JsonLimits kLimits = {.max_bytes = 8u << 20, .max_depth = 8, .max_values = 200000};
+constexpr kube::JsonLimits kLimits = {.max_bytes = kMaxModelBytes, .max_depth = 8, .max_values = 200000};
 
 struct FileJob {
   std::string fingerprint = {}, family = {};
@@ -56,10 +57,11 @@ struct FileCoRun {
 struct FileModel {
   std::int64_t version = 0;
   std::vector<FileJob> jobs = {};
-  std::vector<FileCoRun> co_runs = {};
+  std::optional<std::vector<FileCoRun>> co_runs =
+      {};  // Optional, so that a file that lacks it is told from one with none.
   std::vector<double> with_features = {}, without_features = {};
-  std::vector<double> known_jobs_widths = {};
-  double features_weight = 1, new_job_width = 1, new_family_width = 1;
+  std::optional<std::vector<double>> known_jobs_widths = {};
+  std::optional<double> features_weight = {}, new_job_width = {}, new_family_width = {};
   static std::span<const FieldInfo> Fields() {
     using T = FileModel;
     static constexpr FieldInfo kFields[] = {
@@ -112,35 +114,44 @@ std::optional<std::string> ReadScales(const std::vector<double>& values, const c
 std::optional<std::string> ReadParameters(const FileModel& file, InterferenceParameters& parameters) {
   if (auto why = ReadScales(file.with_features, "scalesWithFeatures", parameters.with_features)) return why;
   if (auto why = ReadScales(file.without_features, "scalesWithoutFeatures", parameters.without_features)) return why;
-  if (!IsBetween(file.features_weight, 0, 1)) return "featuresWeight: expected a number from 0 to 1";
-  std::vector<double> widths = file.known_jobs_widths;
-  widths.insert(widths.end(), {file.new_job_width, file.new_family_width});
+  if (!IsBetween(file.features_weight.value_or(-1), 0, 1)) return "featuresWeight: expected a number from 0 to 1";
+  if (!file.known_jobs_widths) return "knownJobsWidths: expected a number for each GPU type";
+  std::vector<double> widths = *file.known_jobs_widths;
+  widths.insert(widths.end(), {file.new_job_width.value_or(0), file.new_family_width.value_or(0)});
   if (!std::ranges::all_of(widths, [](double width) { return IsBetween(width, 1, 1000); })) {
     return "a width of intervals is not from 1 to 1000";
   }
-  parameters.features_weight = file.features_weight;
-  parameters.known_jobs_widths = file.known_jobs_widths;
-  parameters.new_job_width = file.new_job_width;
-  parameters.new_family_width = file.new_family_width;
+  parameters.features_weight = *file.features_weight;
+  parameters.known_jobs_widths = *file.known_jobs_widths;
+  parameters.new_job_width = *file.new_job_width;
+  parameters.new_family_width = *file.new_family_width;
   return std::nullopt;
 }
 
+// REQUIRES: ReadParameters() took the file.
 std::optional<std::string> ReadSamples(const FileModel& file, std::vector<CoRunSample>& samples) {
-  if (file.co_runs.size() > kMaxCoRunSamples) {
-    return "coRuns: " + std::to_string(file.co_runs.size()) + " items; at most " + std::to_string(kMaxCoRunSamples);
+  if (!file.co_runs) return "coRuns: missing";
+  if (file.co_runs->size() > kMaxCoRunSamples) {
+    return "coRuns: " + std::to_string(file.co_runs->size()) + " items; at most " + std::to_string(kMaxCoRunSamples);
   }
   const auto jobs = static_cast<std::int64_t>(file.jobs.size());
   for (std::size_t i = 0; i < file.jobs.size(); ++i) {
     if (const auto why = WhyNoFeatures(FromFile(file.jobs[i]).solo)) return "jobs[" + std::to_string(i) + "]: " + *why;
   }
-  for (std::size_t i = 0; i < file.co_runs.size(); ++i) {
-    const FileCoRun& run = file.co_runs[i];
+  std::set<std::string> types;
+  for (std::size_t i = 0; i < file.co_runs->size(); ++i) {
+    const FileCoRun& run = (*file.co_runs)[i];
     const std::string where = "coRuns[" + std::to_string(i) + "]: ";
     if (run.job < 0 || run.job >= jobs || run.partner < 0 || run.partner >= jobs) return where + "no such job";
     if (const auto why = WhyNoSpeed(run.speed)) return where + "speed " + *why;
-    if (!IsBetween(run.count, 1, 1e12)) return where + "count: expected 1 or more";
+    if (!IsBetween(run.count, 1, kMaxCount)) return where + "count: expected a number from 1 to 1e12";
+    types.insert(run.gpu_type);
     samples.push_back({FromFile(file.jobs[static_cast<std::size_t>(run.job)]),
                        FromFile(file.jobs[static_cast<std::size_t>(run.partner)]), run.gpu_type, run.speed, run.count});
+  }
+  if (const std::size_t widths = file.known_jobs_widths->size(); widths != types.size()) {
+    return "knownJobsWidths: " + std::to_string(widths) + " items; expected " + std::to_string(types.size()) +
+           ", one for each GPU type";
   }
   return std::nullopt;
 }
@@ -152,6 +163,7 @@ std::string WriteModelFile(const InterferenceModel& model) {
   FileModel file;
   file.version = kModelFileVersion;
   std::map<SharedJob, std::int64_t> indices;
+  file.co_runs.emplace();
   const auto index_of = [&](const SharedJob& job) {
     const auto [found, is_new] = indices.emplace(job, static_cast<std::int64_t>(indices.size()));
     if (is_new) file.jobs.push_back(ToFile(job));
@@ -159,7 +171,7 @@ std::string WriteModelFile(const InterferenceModel& model) {
   };
   for (const CoRunSample& sample : model.samples()) {
     const std::int64_t job = index_of(sample.job), partner = index_of(sample.partner);
-    file.co_runs.push_back({job, partner, sample.gpu_type, sample.speed, sample.count});
+    file.co_runs->push_back({job, partner, sample.gpu_type, sample.speed, sample.count});
   }
   file.with_features.assign(parameters.with_features.begin(), parameters.with_features.end());
   file.without_features.assign(parameters.without_features.begin(), parameters.without_features.end());

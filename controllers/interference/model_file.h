@@ -15,6 +15,9 @@ namespace grus {
 // Counts up when an older reader would misread a newer file.
 inline constexpr std::int64_t kModelFileVersion = 1;
 
+// A larger file is not read. Only names of many kilobytes make one.
+inline constexpr std::size_t kMaxModelBytes = 8u << 20;
+
 std::string WriteModelFile(const InterferenceModel& model);
 
 // Error kDecode: it is no such file, is of another version, or says what no fit writes. `name` is in the message.

@@ -65,6 +65,10 @@ std::optional<WorkloadFamily> LastNumber(const std::string& name) {
 
 std::optional<std::string> WhyNoSpeed(double speed) {
   if (!std::isfinite(speed) || speed <= 0) return "is not a positive number; leave out a run that did not work";
+  if (speed < kMinSpeedShare) {
+    return "is less than a thousandth of the solo speed; give the speed as a share of it, such as 0.85, and leave out "
+           "a run that did not work";
+  }
   if (speed > kMaxSpeedShare) {
     return "is more than the solo speed; give the speed as a share of it, such as 0.85, and measure both alike";
   }

@@ -49,6 +49,10 @@ struct SpeedShare {
 // Speeds above solo by more than this are no noise: the solo speed is wrong.
 inline constexpr double kMaxSpeedShare = 1.1;
 
+// A job that is a thousand times slower did not run; such a speed is in another unit.
+inline constexpr double kMinSpeedShare = 0.001;
+inline constexpr double kMaxCount = 1e12;  // Of measurements of a pair.
+
 // Why no such speed, or feature, can have been measured; nullopt if it can.
 std::optional<std::string> WhyNoSpeed(double speed);
 std::optional<std::string> WhyNoFeatures(const SoloFeatures& solo);

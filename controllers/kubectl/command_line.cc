@@ -143,7 +143,7 @@ po::options_description ExportOptionsDescription() {
 
 // The measurements to fit, as a table: of a file, or of one GPU type of an object.
 kube::Result<CsvText> PointsToFit(const po::variables_map& values) {
-  if (values.count("points") > 0) return ReadFile(values["points"].as<std::string>());
+  if (values.count("points") > 0) return ReadCsvFile(values["points"].as<std::string>());
   const auto object = ReadMeasured(values);
   if (!object) return object.error();
   const auto type = ChooseType(object->measured, object->name, TextOf(values, "gpu-type"));
@@ -163,7 +163,7 @@ int TrialFit(const po::variables_map& values, std::ostream& out, std::ostream& e
   if (!(options.max_interval_ratio >= 1)) return SayWrongUse(error, "--max-ratio must be 1 or more");
   const kube::Result<CsvText> points = PointsToFit(values);
   if (!points) return SayFailed(error, points.error());
-  const kube::Result<CsvText> wanted = ReadFile(values["predict"].as<std::string>());
+  const kube::Result<CsvText> wanted = ReadCsvFile(values["predict"].as<std::string>());
   if (!wanted) return SayFailed(error, wanted.error());
   const kube::Result<std::string> answer = PredictFromCsv(*points, *wanted, options);
   if (!answer) return SayFailed(error, answer.error());

@@ -21,7 +21,7 @@ void SayNotes(std::ostream& error, const std::vector<std::string>& notes) {
 
 kube::Result<InterferenceModel> ModelOf(const po::variables_map& values, std::ostream& error) {
   const bool is_model = values.count("model") > 0;
-  const kube::Result<CsvText> file = ReadFile(values[is_model ? "model" : "points"].as<std::string>());
+  const kube::Result<CsvText> file = ReadCsvFile(values[is_model ? "model" : "points"].as<std::string>());
   if (!file) return file.error();
   if (is_model) return ReadModelFile(file->text, file->name);
   kube::Result<CoRunTable> co_runs = ReadCoRuns(*file);
@@ -31,11 +31,25 @@ kube::Result<InterferenceModel> ModelOf(const po::variables_map& values, std::os
 }
 
 kube::Status Save(const InterferenceModel& model, const std::string& path) {
+  const std::string text = WriteModelFile(model);
+  if (text.size() > kMaxModelBytes) {
+    return kube::Error(kube::ErrorCode::kTooLarge,
+                       path + ": not written: " + std::to_string(text.size()) + " bytes, of which --model reads " +
+                           std::to_string(kMaxModelBytes >> 20) + " MiB; give jobs shorter names");
+  }
   std::ofstream file(path, std::ios::binary);
-  file << WriteModelFile(model);
+  file << text;
   file.close();
   if (!file) return kube::Error(kube::ErrorCode::kUnavailable, path + ": cannot be written");
   return {};
+}
+
+// Empty if there is no --predict.
+kube::Result<PairTable> WantedPairs(const po::variables_map& values) {
+  if (values.count("predict") == 0) return PairTable{};
+  const kube::Result<CsvText> file = ReadCsvFile(values["predict"].as<std::string>());
+  if (!file) return file.error();
+  return ReadPairs(*file);
 }
 
 }  // namespace
@@ -47,17 +61,17 @@ int InterferenceFit(const po::variables_map& values, std::ostream& out, std::ost
   if (values.count("predict") + values.count("save") == 0) {
     return SayWrongUse(error, "interference fit needs --predict FILE or --save FILE");
   }
+  // First, as a fit takes its time.
+  const kube::Result<PairTable> pairs = WantedPairs(values);
+  if (!pairs) return SayFailed(error, pairs.error());
   const kube::Result<InterferenceModel> model = ModelOf(values, error);
   if (!model) return SayFailed(error, model.error());
   if (values.count("save") > 0) {
     if (auto saved = Save(*model, values["save"].as<std::string>()); !saved) return SayFailed(error, saved.error());
   }
   if (values.count("predict") == 0) return 0;
-  const kube::Result<CsvText> wanted = ReadFile(values["predict"].as<std::string>());
-  if (!wanted) return SayFailed(error, wanted.error());
-  const kube::Result<PairTable> pairs = ReadPairs(*wanted);
-  if (!pairs) return SayFailed(error, pairs.error());
   SayNotes(error, pairs->notes);
+  SayNotes(error, NotesOn(values["predict"].as<std::string>(), *model, pairs->questions));
   return Finish(out, error, SpeedsAsCsv(model->Predict(pairs->questions)));
 }
 

@@ -6,8 +6,10 @@
 #include <charconv>
 #include <cmath>
 #include <optional>
+#include <set>
 #include <span>
 
+#include "clientlib/model/utf8.h"
 #include "controllers/interference/co_run_samples.h"
 #include "controllers/interference/known_features.h"
 #include "controllers/kubectl/csv.h"
@@ -57,11 +59,13 @@ constexpr std::string_view kBandwidthNames[] = {"memory_bandwidth",
                                                 "mem_util",
                                                 "mem_util_pct"};
 constexpr std::string_view kMemoryNames[] = {
-    "memory",        "memory_mib",    "memory_mb",        "memory_gb", "memory_bytes", "gpu_memory", "gpu_memory_mib",
-    "gpu_memory_mb", "gpu_memory_gb", "gpu_memory_bytes", "mem",       "mem_mb",       "mem_mib"};
-constexpr std::string_view kStepNames[] = {"step_time",      "step_time_s",       "step_time_ms", "step_time_us",
-                                           "step_seconds",   "step_milliseconds", "step_ms",      "us_per_10_steps",
-                                           "iteration_time", "iteration_time_ms", "iter_time",    "iter_time_ms"};
+    "memory",     "memory_mib",     "memory_mb",     "memory_gib",     "memory_gb",     "memory_bytes",
+    "gpu_memory", "gpu_memory_mib", "gpu_memory_mb", "gpu_memory_gib", "gpu_memory_gb", "gpu_memory_bytes",
+    "mem",        "mem_mib",        "mem_mb",        "mem_gib",        "mem_gb",        "mem_bytes"};
+constexpr std::string_view kStepNames[] = {"step_time",         "step_time_s",      "step_time_ms",      "step_time_us",
+                                           "step_seconds",      "step_s",           "step_milliseconds", "step_ms",
+                                           "step_us",           "us_per_10_steps",  "iteration_time",    "iter_time",
+                                           "iteration_time_ms", "iteration_time_s", "iter_time_ms",      "iter_time_s"};
 constexpr std::string_view kBatchNames[] = {"batch_size", "batchsize", "batch", "bs", "local_bsz"};
 constexpr Feature kFeatures[] = {{&SoloFeatures::gpu_utilization, true, kUtilizationNames},
                                  {&SoloFeatures::memory_bandwidth, true, kBandwidthNames},
@@ -70,11 +74,24 @@ constexpr Feature kFeatures[] = {{&SoloFeatures::gpu_utilization, true, kUtiliza
                                  {&SoloFeatures::batch_size, false, kBatchNames}};
 constexpr std::size_t kFeatureCount = std::size(kFeatures);
 
-using FeatureColumns = std::array<std::optional<std::size_t>, kFeatureCount>;
+// What the end of a feature's name says of its unit: how many MiB or milliseconds it is. GB are taken for GiB, as many
+// tools call them so. No unit, MiB, milliseconds and percents: 1.
+struct Unit {
+  std::string_view name_end;
+  double factor;
+};
+constexpr Unit kUnits[] = {{"_gib", 1024}, {"_gb", 1024},  {"_bytes", 1.0 / (1 << 20)}, {"_seconds", 1000},
+                           {"_s", 1000},   {"_us", 0.001}, {"us_per_10_steps", 0.0001}};
+
+struct UnitColumn {
+  std::size_t index = 0;
+  double factor = 1;
+};
+using FeatureColumns = std::array<std::optional<UnitColumn>, kFeatureCount>;
 struct PairColumns {
   std::size_t job = 0, with_job = 0;
   FeatureColumns features = {}, with_features = {};
-  std::optional<std::size_t> gpu_type = {}, count = {};
+  std::optional<UnitColumn> gpu_type = {}, count = {};
 };
 
 bool TakePrefix(std::string_view& name, std::string_view prefix) {
@@ -90,11 +107,20 @@ std::optional<std::size_t> FeatureNamed(std::string_view name) {
   return std::nullopt;
 }
 
+double FactorOf(std::string_view name) {
+  const auto unit = std::ranges::find_if(kUnits, [&](const Unit& u) { return name.ends_with(u.name_end); });
+  return unit == std::end(kUnits) ? 1 : unit->factor;
+}
+
+std::string Lower(std::string text) {
+  std::ranges::transform(text, text.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
+  return text;
+}
+
 // Takes the column for what its name says. False: nothing of ours. Error: there is already one for that.
 Result<bool> TakeOptionalColumn(const CsvTable& table, std::size_t column, PairColumns& columns) {
-  std::string lower = table.header.fields[column];
-  std::ranges::transform(lower, lower.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
-  std::optional<std::size_t>* place = nullptr;
+  const std::string lower = Lower(table.header.fields[column]);
+  std::optional<UnitColumn>* place = nullptr;
   if (lower == "gpu_type" || lower == "gpu") place = &columns.gpu_type;
   if (lower == "count") place = &columns.count;
   std::string_view name = lower;
@@ -106,10 +132,10 @@ Result<bool> TakeOptionalColumn(const CsvTable& table, std::size_t column, PairC
   if (place == nullptr) return false;
   if (*place) {
     return Error(ErrorCode::kDecode, table.name + ":" + std::to_string(table.header.line) + ": columns " +
-                                         table.header.fields[**place] + " and " + table.header.fields[column] +
+                                         table.header.fields[(*place)->index] + " and " + table.header.fields[column] +
                                          " say the same; remove one");
   }
-  *place = column;
+  *place = UnitColumn{column, FactorOf(name)};
   return true;
 }
 
@@ -140,11 +166,12 @@ bool ParseNumber(std::string_view text, double& number) {
 
 kube::Status ReadFeatures(const CsvTable& table, const CsvRow& row, const FeatureColumns& columns, SoloFeatures& solo) {
   for (std::size_t f = 0; f < kFeatureCount; ++f) {
-    if (!columns[f] || row.fields[*columns[f]].empty()) continue;
+    if (!columns[f] || row.fields[columns[f]->index].empty()) continue;
     double number = 0;
-    const bool is_number = ParseNumber(row.fields[*columns[f]], number);
-    if (!is_number || number < 0 || (number == 0 && !kFeatures[f].can_be_zero)) {
-      return BadField(table, row, *columns[f],
+    const bool is_number = ParseNumber(row.fields[columns[f]->index], number);
+    number *= columns[f]->factor;
+    if (!is_number || !std::isfinite(number) || number < 0 || (number == 0 && !kFeatures[f].can_be_zero)) {
+      return BadField(table, row, columns[f]->index,
                       kFeatures[f].can_be_zero ? "is not a number of 0 or more; leave it empty if it is not known"
                                                : "is not a positive number; leave it empty if it is not known");
     }
@@ -168,7 +195,7 @@ Result<PairQuestion> PairAt(const CsvTable& table, const CsvRow& row, const Pair
   if (auto read = ReadFeatures(table, row, columns.features, solo); !read) return read.error();
   if (auto read = ReadFeatures(table, row, columns.with_features, with_solo); !read) return read.error();
   return PairQuestion{JobNamed(row.fields[columns.job], solo), JobNamed(row.fields[columns.with_job], with_solo),
-                      columns.gpu_type ? row.fields[*columns.gpu_type] : ""};
+                      columns.gpu_type ? row.fields[columns.gpu_type->index] : ""};
 }
 
 Result<double> SpeedAt(const CsvTable& table, const CsvRow& row, std::size_t column) {
@@ -180,11 +207,11 @@ Result<double> SpeedAt(const CsvTable& table, const CsvRow& row, std::size_t col
   return speed;
 }
 
-Result<double> MeasurementsAt(const CsvTable& table, const CsvRow& row, const std::optional<std::size_t>& column) {
+Result<double> MeasurementsAt(const CsvTable& table, const CsvRow& row, const std::optional<UnitColumn>& column) {
   double count = 1;
-  if (!column || row.fields[*column].empty()) return count;
-  if (!ParseNumber(row.fields[*column], count) || count < 1) {
-    return BadField(table, row, *column, "is not a number of 1 or more; leave it empty for 1");
+  if (!column || row.fields[column->index].empty()) return count;
+  if (!ParseNumber(row.fields[column->index], count) || !(count >= 1 && count <= kMaxCount)) {
+    return BadField(table, row, column->index, "is not a number of 1 or more, up to 1e12; leave it empty for 1");
   }
   return count;
 }
@@ -198,6 +225,10 @@ void FillAndMerge(const std::string& name, CoRunTable& co_runs) {
   if (const std::size_t jobs = FillFeatures(KnownFeatures(co_runs.samples), co_runs.samples); jobs > 0) {
     co_runs.notes.push_back(name + ": features of " + CountOf(jobs, "job") + " taken from the co-runs");
   }
+  const auto [least, most] = std::ranges::minmax(co_runs.samples, {}, &CoRunSample::speed);
+  if (co_runs.samples.size() > 1 && least.speed == most.speed) {
+    co_runs.notes.push_back(name + ": all speeds are " + Number(least.speed) + ", which tells no job from another");
+  }
   const std::size_t before = co_runs.samples.size();
   co_runs.samples = MergeSamples(std::move(co_runs.samples));
   if (const std::size_t repeated = before - co_runs.samples.size(); repeated > 0) {
@@ -210,10 +241,55 @@ void FillAndMerge(const std::string& name, CoRunTable& co_runs) {
   }
 }
 
+// Names of jobs go into JSON, which is UTF-8. Required columns are found in capitals as well.
+Result<CsvTable> ParseTable(const CsvText& csv) {
+  const std::string_view text = csv.text;
+  const std::string_view header = text.substr(0, text.find_first_of("\r\n"));
+  if (header.find(',') == header.npos && header.find_first_of(";\t") != header.npos) {
+    return Error(ErrorCode::kDecode, csv.name + ":1: a header of one column; separate with commas");
+  }
+  Result<CsvTable> table = ParseCsv(csv.text, csv.name);
+  if (!table) return table;
+  int line = 1;
+  for (std::size_t begin = 0; begin < text.size(); ++line) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    if (!kube::IsValidUtf8(text.substr(begin, end - begin))) {
+      return Error(ErrorCode::kDecode, csv.name + ":" + std::to_string(line) + ": is no UTF-8; save the file as UTF-8");
+    }
+    begin = end + 1;
+  }
+  for (std::string& name : table->header.fields) {
+    const std::string lower = Lower(name);
+    if (lower == "job" || lower == "with_job" || lower == "speed") name = lower;
+  }
+  return table;
+}
+
+// Smallest, mean and largest of a feature.
+struct FeatureRange {
+  double least = INFINITY, mean = 0, most = 0, count = 0;
+  void Add(const std::optional<double>& value) {
+    if (!value) return;
+    least = std::min(least, *value);
+    most = std::max(most, *value);
+    mean += (*value - mean) / ++count;
+  }
+};
+
+template <typename Pair>
+FeatureRange RangeOf(const std::vector<Pair>& pairs, std::optional<double> SoloFeatures::*member) {
+  FeatureRange range;
+  for (const Pair& pair : pairs) {
+    range.Add(pair.job.solo.*member);
+    range.Add(pair.partner.solo.*member);
+  }
+  return range;
+}
+
 }  // namespace
 
 Result<CoRunTable> ReadCoRuns(const CsvText& csv) {
-  const Result<CsvTable> table = ParseCsv(csv.text, csv.name);
+  const Result<CsvTable> table = ParseTable(csv);
   if (!table) return table.error();
   CoRunTable co_runs;
   const Result<PairColumns> columns = FindColumns(*table, kPointColumns, co_runs.notes);
@@ -245,7 +321,7 @@ Result<CoRunTable> ReadCoRuns(const CsvText& csv) {
 }
 
 Result<PairTable> ReadPairs(const CsvText& csv) {
-  const Result<CsvTable> table = ParseCsv(csv.text, csv.name);
+  const Result<CsvTable> table = ParseTable(csv);
   if (!table) return table.error();
   if (table->rows.size() > kMostQuestions) {
     return Error(ErrorCode::kTooLarge, csv.name + ": " + std::to_string(table->rows.size()) + " rows, at most " +
@@ -259,7 +335,33 @@ Result<PairTable> ReadPairs(const CsvText& csv) {
     if (!pair) return pair.error();
     pairs.questions.push_back(*std::move(pair));
   }
+  if (pairs.questions.empty()) pairs.notes.push_back(csv.name + ": no rows below the header");
   return pairs;
+}
+
+std::vector<std::string> NotesOn(const std::string& name, const InterferenceModel& model,
+                                 const std::vector<PairQuestion>& questions) {
+  constexpr double kFar = 10;
+  std::vector<std::string> notes;
+  std::vector<PairQuestion> filled = questions;
+  if (const std::size_t jobs = FillFeatures(model.known_features(), filled); jobs > 0) {
+    notes.push_back(name + ": features of " + CountOf(jobs, "job") + " taken from the co-runs");
+  }
+  std::set<std::string> types, unknown_types;
+  for (const CoRunSample& sample : model.samples()) types.insert(sample.gpu_type);
+  for (const PairQuestion& question : questions) {
+    if (!question.gpu_type.empty() && !types.contains(question.gpu_type)) unknown_types.insert(question.gpu_type);
+  }
+  for (const std::string& type : unknown_types) notes.push_back(name + ": no co-run is of GPU type " + type);
+  for (const Feature& feature : kFeatures) {
+    const FeatureRange known = RangeOf(model.samples(), feature.member), asked = RangeOf(questions, feature.member);
+    if (known.count == 0 || asked.count == 0) continue;
+    if (asked.most >= known.mean / kFar && asked.most <= known.most * kFar) continue;
+    notes.push_back(name + ": " + std::string(feature.names.front()) + " is " + Number(asked.least) + " to " +
+                    Number(asked.most) + ", but " + Number(known.least) + " to " + Number(known.most) +
+                    " in the co-runs; give both in one unit");
+  }
+  return notes;
 }
 
 std::string SpeedsAsCsv(const std::vector<SpeedShare>& speeds) {

@@ -41,6 +41,14 @@ TEST(MergeSamples, WeighsByCounts) {
   EXPECT_EQ(merged[0].count, 4);
 }
 
+TEST(MergeSamples, CountsStayWithinTheirBound) {
+  const auto merged =
+      MergeSamples({{Job("a"), Job("b"), "", 0.5, kMaxCount}, {Job("a"), Job("b"), "", 0.7, kMaxCount}});
+  ASSERT_EQ(merged.size(), 1u);
+  EXPECT_NEAR(merged[0].speed, 0.6, 1e-12);
+  EXPECT_EQ(merged[0].count, kMaxCount);
+}
+
 TEST(DrawEvenly, TakesAsManyOfEachTypeAndSomeOfEachJob) {
   const auto drawn = DrawEvenly(OnTwoTypes(50, 40));
   ASSERT_EQ(drawn.size(), kMaxCoRunSamples);

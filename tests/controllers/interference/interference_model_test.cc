@@ -168,16 +168,30 @@ TEST(InterferenceModel, ManyEqualSamplesAreNoTrouble) {
 }
 
 TEST(InterferenceModel, RefusesWhatCannotHaveBeenMeasured) {
-  const double kBad[] = {0, -1, 1.2, std::numeric_limits<double>::quiet_NaN(), INFINITY};
+  const double kBad[] = {0, -1, 0.0009, 1.2, std::numeric_limits<double>::quiet_NaN(), INFINITY};
   for (const double speed : kBad) {
     EXPECT_FALSE(InterferenceModel::Fit({{Job(0), Job(1), "", speed, 1}})) << speed;
   }
-  EXPECT_FALSE(InterferenceModel::Fit({{Job(0), Job(1), "", 0.5, 0}}));
+  for (const double count : {0.0, 1.1e12, static_cast<double>(INFINITY)}) {
+    EXPECT_FALSE(InterferenceModel::Fit({{Job(0), Job(1), "", 0.5, count}})) << count;
+  }
   SharedJob odd = Job(0);
   odd.solo.step_milliseconds = 0;
   const auto model = InterferenceModel::Fit({{odd, Job(1), "", 0.5, 1}});
   ASSERT_FALSE(model);
   EXPECT_NE(model.error().message().find("job-a with job-b"), std::string::npos) << model.error().message();
+}
+
+TEST(InterferenceModel, OfJobsThatNeverRanItIsNeverSureToMoreThanTwoPercent) {
+  std::vector<CoRunSample> samples = Samples();
+  for (CoRunSample& sample : samples) sample.speed = 1;
+  const InterferenceModel model = MustFit(samples);
+  const SharedJob unseen{"new", "", Job(3).solo}, unnamed{"", "", Job(3).solo};
+  for (const SharedJob& job : {unseen, unnamed}) {
+    EXPECT_LT(Beside(model, job, Job(1)).low, 0.97);
+    EXPECT_LT(Beside(model, Job(1), job).low, 0.97);
+  }
+  EXPECT_GT(Beside(model, Job(3), Job(1)).low, 0.97);
 }
 
 TEST(InterferenceModel, ExtremeFeaturesKeepSpeedsInRange) {

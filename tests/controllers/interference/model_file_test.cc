@@ -56,6 +56,20 @@ TEST(ModelFile, AnotherVersionIsNamed) {
   EXPECT_THAT(ErrorOf("{}"), HasSubstr("version 0"));
 }
 
+TEST(ModelFile, RefusesAFileThatLacksWhatEveryFitWrites) {
+  const std::string text = WriteModelFile(SmallModel());
+  for (const char* field :
+       {"coRuns", "knownJobsWidths", "featuresWeight", "scalesWithFeatures", "scalesWithoutFeatures"}) {
+    const std::string quoted = std::string("\"") + field + "\":";
+    EXPECT_THAT(ErrorOf(Replaced(text, quoted, "\"other\":")), HasSubstr(field));
+  }
+  for (const char* field : {"newJobWidth", "newFamilyWidth"}) {
+    EXPECT_THAT(ErrorOf(Replaced(text, field, "other")), HasSubstr("width"));
+  }
+  EXPECT_THAT(ErrorOf(Replaced(text, "knownJobsWidths\":[", "knownJobsWidths\":[1,")),
+              HasSubstr("knownJobsWidths: 3 items; expected 2, one for each GPU type"));
+}
+
 TEST(ModelFile, SaysWhatIsWrong) {
   const std::string text = WriteModelFile(SmallModel());
   EXPECT_THAT(ErrorOf(""), HasSubstr("model.json: no interference model"));

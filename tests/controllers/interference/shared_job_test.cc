@@ -51,8 +51,9 @@ TEST(FamilyOf, IsWhatTheCallerSays) {
 }
 
 TEST(WhyNoSpeed, AllowsNoiseAboveSoloAndNothingElseOutsideOfIt) {
-  for (const double good : {1e-6, 0.5, 1.0, 1.05, kMaxSpeedShare}) EXPECT_FALSE(WhyNoSpeed(good)) << good;
-  for (const double bad : {0.0, -0.5, 1.11, 85.0, double{INFINITY}, double{NAN}}) EXPECT_TRUE(WhyNoSpeed(bad)) << bad;
+  for (const double good : {0.001, 0.5, 1.0, 1.05, kMaxSpeedShare}) EXPECT_FALSE(WhyNoSpeed(good)) << good;
+  for (const double bad : {0.0, 1e-6, -0.5, 1.11, 85.0, double{INFINITY}, double{NAN}})
+    EXPECT_TRUE(WhyNoSpeed(bad)) << bad;
 }
 
 TEST(WhyNoFeatures, NamesWhatCannotBe) {

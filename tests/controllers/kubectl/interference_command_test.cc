@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <sstream>
 #include <vector>
 
@@ -59,6 +60,28 @@ TEST_F(InterferenceCommand, SaysOnStderrWhatItLeavesOut) {
   EXPECT_EQ(Run({"--points", odd, "--predict", wanted_}), 0) << error_;
   EXPECT_THAT(error_, HasSubstr("odd.csv: not used: column note\n"));
   EXPECT_THAT(error_, HasSubstr("odd.csv: left out 1 row without a speed\n"));
+}
+
+TEST_F(InterferenceCommand, TheQuestionIsReadBeforeAnythingElse) {
+  const std::string bad = folder_.Write("bad.csv", "job,with_job,mem\na,b,big\n");
+  EXPECT_EQ(Run({"--points", points_ + ".none", "--predict", bad, "--save", points_ + ".json"}), 1);
+  EXPECT_THAT(error_, HasSubstr("bad.csv:2: column mem"));
+}
+
+TEST_F(InterferenceCommand, SavesOnlyWhatItReadsAgain) {
+  const std::string name(9 << 20, 'x');
+  const std::string large = folder_.Write("large.csv", "job,with_job,speed\n" + name + ",b,0.5\n");
+  const std::string model = points_ + ".json";
+  EXPECT_EQ(Run({"--points", large, "--save", model}), 1);
+  EXPECT_THAT(error_, HasSubstr(".json: not written: "));
+  EXPECT_FALSE(std::filesystem::exists(model));
+}
+
+TEST_F(InterferenceCommand, AFileWithoutEndIsReadToTheLimit) {
+  for (const char* option : {"--points", "--model"}) {
+    EXPECT_EQ(Run({option, "/dev/zero", "--predict", wanted_}), 1);
+    EXPECT_THAT(error_, HasSubstr("/dev/zero: ")) << option;
+  }
 }
 
 TEST_F(InterferenceCommand, BadInputIsOneLineAndStatusOne) {

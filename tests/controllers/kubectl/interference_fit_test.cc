@@ -73,7 +73,7 @@ TEST(InterferenceFit, TakesMissingFeaturesFromOtherRowsOfTheJob) {
 
 TEST(InterferenceFit, SaysWhichOfManyPairsAreUsed) {
   std::string text = "job,with_job,speed\n";
-  for (int i = 0; i < 2100; ++i) text += "j" + std::to_string(i) + "x,b,0.5\n";
+  for (int i = 0; i < 2100; ++i) text += "j" + std::to_string(i) + (i % 2 == 0 ? "x,b,0.5\n" : "x,b,0.6\n");
   const auto co_runs = ReadCoRuns({"a.csv", text});
   ASSERT_TRUE(co_runs);
   EXPECT_THAT(co_runs->notes,
@@ -107,6 +107,12 @@ TEST(InterferenceFit, ErrorsNameFileLineColumnAndRemedy) {
       {header + "a,b,nan,1,1,0.5\n", "column gpu_utilization: \"nan\""},
       {header + "a,b,1,0,1,0.5\n", "column with_batch_size: \"0\" is not a positive number"},
       {header + "a,b,1,1,0,0.5\n", "column count: \"0\" is not a number of 1 or more"},
+      {header + "a,b,1,1,1e308,0.5\n", "column count: \"1e308\" is not a number of 1 or more, up to 1e12; leave"},
+      {header + "a,b,1,1,1,0.0009\n", "column speed: \"0.0009\" is less than a thousandth of the solo speed"},
+      {header + "a,b,1,1,1,0.5\n\nb\xe9,a,1,1,1,0.5\n", "a.csv:4: is no UTF-8"},
+      {"job;with_job;speed\na;b;0,5\n", "a.csv:1: a header of one column; separate with commas"},
+      {"job\twith_job\tspeed\r\na\tb\t0.5\r\n", "a.csv:1: a header of one column; separate with commas"},
+      {"job,with_job,step_time_s,speed\na,b,1e308,0.5\n", "column step_time_s: \"1e308\" is not a positive number"},
       {header + "a,b,1,1,1\n", "a.csv:2: 5 fields, but the header has 6"},
       {header + std::string(20 << 20, 'a'), "larger than 16 MiB"},
   };
@@ -114,6 +120,67 @@ TEST(InterferenceFit, ErrorsNameFileLineColumnAndRemedy) {
   const auto pairs = ReadPairs({"b.csv", "job,with_job,mem\na,b,big\n"});
   ASSERT_FALSE(pairs);
   EXPECT_THAT(pairs.error().message(), HasSubstr("b.csv:2: column mem: \"big\""));
+}
+
+TEST(InterferenceFit, UnitsAreThoseInTheNamesOfColumns) {
+  struct Case {
+    const char* columns;
+    double mebibytes, milliseconds;
+  };
+  const Case kCases[] = {{"memory_mib,step_time_ms", 4096, 2},
+                         {"gpu_memory_mb,iteration_time", 4096, 2},
+                         {"memory_gb,step_time_s", 4096 * 1024, 2000},
+                         {"Solo_Mem_GiB,solo_step_seconds", 4096 * 1024, 2000},
+                         {"memory_bytes,step_time_us", 4096.0 / (1 << 20), 0.002},
+                         {"memory,us_per_10_steps", 4096, 0.0002}};
+  for (const Case& c : kCases) {
+    const auto pairs =
+        ReadPairs({"b.csv", std::string("job,with_job,with_memory_mb,") + c.columns + "\na,b,7,4096,2\n"});
+    ASSERT_TRUE(pairs) << pairs.error().message();
+    EXPECT_THAT(pairs->notes, IsEmpty()) << c.columns;
+    const PairQuestion& question = pairs->questions.at(0);
+    EXPECT_EQ(question.partner.solo.memory_mebibytes, 7);
+    EXPECT_DOUBLE_EQ(question.job.solo.memory_mebibytes.value_or(0), c.mebibytes) << c.columns;
+    EXPECT_DOUBLE_EQ(question.job.solo.step_milliseconds.value_or(0), c.milliseconds) << c.columns;
+  }
+}
+
+TEST(InterferenceFit, RequiredColumnsMayBeInCapitals) {
+  const auto co_runs = ReadCoRuns({"a.csv", "Job,WITH_JOB,Speed\na,b,0.5\n"});
+  ASSERT_TRUE(co_runs) << co_runs.error().message();
+  EXPECT_EQ(co_runs->samples.at(0).partner.fingerprint, "b");
+}
+
+TEST(InterferenceFit, SaysWhenSpeedsTellNothing) {
+  const auto co_runs = ReadCoRuns({"a.csv", "job,with_job,speed\na,b,1\nb,a,1.02\n"});
+  ASSERT_TRUE(co_runs);
+  EXPECT_THAT(co_runs->notes, ElementsAre("a.csv: all speeds are 1, which tells no job from another"));
+}
+
+TEST(InterferenceFit, SaysWhenThereAreNoRowsToPredict) {
+  for (const char* text : {"job,with_job\n", "job,with_job,gpu\ra,b,v100\rb,a,v100\r"}) {
+    const auto pairs = ReadPairs({"b.csv", text});
+    ASSERT_TRUE(pairs) << pairs.error().message();
+    ASSERT_FALSE(pairs->notes.empty());
+    EXPECT_EQ(pairs->notes.back(), "b.csv: no rows below the header");
+  }
+}
+
+TEST(InterferenceFit, SaysWhatTheModelTakesFromElsewhereOrDoesNotKnow) {
+  SharedJob a{"a", "", {}}, b{"b", "", {}};
+  a.solo.gpu_utilization = 20;
+  b.solo.gpu_utilization = 80;
+  const auto model = InterferenceModel::Fit({{a, b, "v100", 0.8, 1}, {b, a, "v100", 0.9, 1}});
+  ASSERT_TRUE(model);
+  EXPECT_THAT(NotesOn("b.csv", *model, {{a, b, "v100"}, {a, {"new", "", {}}, ""}}), IsEmpty());
+  EXPECT_THAT(NotesOn("b.csv", *model, {{{"a", "", {}}, b, "v100"}}),
+              ElementsAre("b.csv: features of 1 job taken from the co-runs"));
+  EXPECT_THAT(NotesOn("b.csv", *model, {{a, b, "h100"}, {b, a, "h100"}}),
+              ElementsAre("b.csv: no co-run is of GPU type h100"));
+  SharedJob share = a;
+  share.solo.gpu_utilization = 0.9;
+  EXPECT_THAT(NotesOn("b.csv", *model, {{share, share, "v100"}}),
+              ElementsAre("b.csv: gpu_utilization is 0.9 to 0.9, but 20 to 80 in the co-runs; give both in one unit"));
 }
 
 TEST(InterferenceFit, QuestionsAreBoundedAndNeedNoSpeed) {
