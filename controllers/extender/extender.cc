@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "clientlib/base/wait.h"
 #include "controllers/extender/node_scores.h"
 #include "controllers/extender/scheduler_call.h"
 #include "crds/types/sharing_names.h"
@@ -24,6 +25,14 @@ const std::vector<double>& Bounds() {
   static const std::vector<double> kBounds = {0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01,
                                               0.03,   0.1,     0.25,   1,     2.5,    5,     10};
   return kBounds;
+}
+
+// Others were ended for a nominated pod, and the scheduler hears of it first: refused, the pod would end yet others.
+constexpr kube::Duration kNominatedPatience = std::chrono::milliseconds(300), kLookAgain = std::chrono::milliseconds(5);
+
+// Some node has room.
+bool Fits(const std::vector<std::string>& why_not) {
+  return std::ranges::any_of(why_not, [](const std::string& why) { return why.empty(); });
 }
 
 // The API server may have done it all the same.
@@ -65,11 +74,19 @@ Result<std::string> Extender::Filter(std::string_view body) {
   return Measure("filter", [&]() -> Result<std::string> {
     const Result<NodesCall> call = ReadNodesCall(body);
     if (!call) return call.error();
-    const std::vector<std::string> why_not = placer_.WhyNot(*call->pod, call->nodes);
-    const bool is_refused = std::ranges::none_of(why_not, [](const std::string& why) { return why.empty(); });
-    if (is_refused && !why_not.empty()) refused_.Note(call->pod);
+    std::vector<std::string> why_not = placer_.WhyNot(*call->pod, call->nodes);
+    if (!call->pod->status.nominated_node_name.empty()) AwaitRoom(*call, why_not);
+    if (!Fits(why_not) && !why_not.empty()) refused_.Note(call->pod);
     return FilterAnswer(*call, why_not);
   });
+}
+
+void Extender::AwaitRoom(const NodesCall& call, std::vector<std::string>& why_not) {
+  const kube::TimePoint until = clock_.Now() + kNominatedPatience;
+  while (!Fits(why_not) && clock_.Now() < until) {
+    if (!kube::WaitFor(clock_, kLookAgain, {})) return;
+    why_not = placer_.WhyNot(*call.pod, call.nodes);
+  }
 }
 
 Result<std::string> Extender::Prioritize(std::string_view body) {

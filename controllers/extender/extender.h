@@ -11,6 +11,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "clientlib/base/log.h"
 #include "clientlib/client/client.h"
@@ -21,6 +22,7 @@
 namespace grus {
 
 struct BindCall;
+struct NodesCall;
 
 class Extender {
  public:
@@ -37,6 +39,8 @@ class Extender {
 
  private:
   kube::Result<std::string> Measure(const char* verb, const std::function<kube::Result<std::string>()>& answer);
+  // A nominated pod is not refused at once.
+  void AwaitRoom(const NodesCall& call, std::vector<std::string>& why_not);
   class Binding;
   kube::Status BindPod(const BindCall& call);
   // Whether a bind without an answer was done; `error` if that is not known either. Then the room stays taken.
