@@ -66,17 +66,14 @@ class PodPlacer::Question {
   // What was planned for the pod or its gang there, if it still has room; else a GPU by the node's placement.
   std::string GpusOn(const LedgerNode& node, std::string_view planned) const {
     const Resources taken = TakenOn(node);
-    if (planned.empty()) {
-      if (const Place* const place = PlaceOn(node)) return node.GpuFor(*shape_, taken, place->gpu);
+    if (!planned.empty()) return node.GpuFor(*shape_, taken, planned);
+    if (const Place* const place = PlaceOn(node)) return node.GpuFor(*shape_, taken, place->gpu);
+    std::optional<LonePlace> best;
+    if (node.PlacementOf(*shape_) == PoolPlacement::kBinPack) {
+      best = LeastFragmentingOn(ledger_, index(), node, taken);
     }
-    const bool is_packed = node.PlacementOf(*shape_) == PoolPlacement::kBinPack;
-    if (is_packed && planned.empty()) {
-      // It looks at thousandths alone; what else the pod asks for may not fit there.
-      if (const auto place = LeastFragmentingOn(ledger_, index(), node, taken)) {
-        return node.GpuFor(*shape_, taken, place->gpus);
-      }
-    }
-    return node.GpuFor(*shape_, taken, planned);
+    // That looks at thousandths alone; what else the pod asks for may not fit there.
+    return node.GpuFor(*shape_, taken, best ? best->gpus : std::string());
   }
   bool has_owner() const { return !owner_name_.empty(); }
   // A node of which others must not keep it: its own place, or its own room.
@@ -147,8 +144,11 @@ std::vector<NodeRank> PodPlacer::Rank(const kube::Pod& pod, std::span<const std:
         static_cast<double>(RestOf(node->state.allocatable.Extended(device), node->used.Extended(device)));
     const PoolPlacement placement = node->PlacementOf(shape);
     ranks[i] = {placement, placement == PoolPlacement::kSpread ? free : -free, true};
-    if (question.IsAtHomeOn(*node)) ranks[i].rank = std::numeric_limits<double>::infinity();
-    if (placement != PoolPlacement::kBinPack || question.IsAtHomeOn(*node)) continue;
+    if (question.IsAtHomeOn(*node)) {
+      ranks[i].rank = std::numeric_limits<double>::infinity();
+      continue;
+    }
+    if (placement != PoolPlacement::kBinPack) continue;
     packed.push_back(node->id);
     at.push_back(i);
   }
@@ -169,7 +169,7 @@ kube::Result<std::string> PodPlacer::Take(const kube::Pod& pod, const std::strin
     const Question question(account_, pod);
     const LedgerNode* const found = question.Find(node);
     if (found != nullptr && question.asks_for_parts()) {
-      why = question.WhyNot(*found, question.TakenOn(*found));
+      why = question.WhyNot(*found);
       if (!why.empty()) return;
       gpus = question.GpusOn(*found, pod.metadata.Annotation(api::kPlannedGpuAnnotation));
     }

@@ -30,9 +30,9 @@ const std::vector<double>& Bounds() {
 // Others were ended for a nominated pod, and the scheduler hears of it first: refused, the pod would end yet others.
 constexpr kube::Duration kNominatedPatience = std::chrono::milliseconds(300), kLookAgain = std::chrono::milliseconds(5);
 
-// Some node has room.
-bool Fits(const std::vector<std::string>& why_not) {
-  return std::ranges::any_of(why_not, [](const std::string& why) { return why.empty(); });
+// There are nodes, and none has room.
+bool IsRefused(const std::vector<std::string>& why_not) {
+  return !why_not.empty() && std::ranges::none_of(why_not, &std::string::empty);
 }
 
 // The API server may have done it all the same.
@@ -76,14 +76,14 @@ Result<std::string> Extender::Filter(std::string_view body) {
     if (!call) return call.error();
     std::vector<std::string> why_not = placer_.WhyNot(*call->pod, call->nodes);
     if (!call->pod->status.nominated_node_name.empty()) AwaitRoom(*call, why_not);
-    if (!Fits(why_not) && !why_not.empty()) refused_.Note(call->pod);
+    if (IsRefused(why_not)) refused_.Note(call->pod);
     return FilterAnswer(*call, why_not);
   });
 }
 
 void Extender::AwaitRoom(const NodesCall& call, std::vector<std::string>& why_not) {
   const kube::TimePoint until = clock_.Now() + kNominatedPatience;
-  while (!Fits(why_not) && clock_.Now() < until) {
+  while (IsRefused(why_not) && clock_.Now() < until) {
     if (!kube::WaitFor(clock_, kLookAgain, {})) return;
     why_not = placer_.WhyNot(*call.pod, call.nodes);
   }

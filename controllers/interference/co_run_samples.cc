@@ -26,10 +26,7 @@ class StableHash {
   void Add(const SharedJob& job) {
     Add(job.fingerprint);
     Add(job.family);
-    for (const auto& feature : {job.solo.gpu_utilization, job.solo.memory_bandwidth, job.solo.memory_mebibytes,
-                                job.solo.step_milliseconds, job.solo.batch_size}) {
-      Add(std::bit_cast<std::uint64_t>(feature.value_or(-1)));
-    }
+    for (const auto feature : kSoloFeatures) Add(std::bit_cast<std::uint64_t>((job.solo.*feature).value_or(-1)));
   }
   std::uint64_t value() const {
     std::uint64_t mixed = hash_;

@@ -8,20 +8,17 @@
 namespace grus {
 namespace {
 
-constexpr std::array kFeatures = {&SoloFeatures::gpu_utilization, &SoloFeatures::memory_bandwidth,
-                                  &SoloFeatures::memory_mebibytes, &SoloFeatures::step_milliseconds,
-                                  &SoloFeatures::batch_size};
-using FeatureValues = std::array<std::vector<double>, kFeatures.size()>;
+using FeatureValues = std::array<std::vector<double>, kSoloFeatures.size()>;
 
 // Sorted first, so that the order of the samples does not show in the last digits.
 SoloFeatures MeansOf(FeatureValues values) {
   SoloFeatures means;
-  for (std::size_t f = 0; f < kFeatures.size(); ++f) {
+  for (std::size_t f = 0; f < kSoloFeatures.size(); ++f) {
     if (values[f].empty()) continue;
     std::ranges::sort(values[f]);
     double mean = 0, count = 0;
     for (const double value : values[f]) mean += (value - mean) / ++count;  // A sum might overflow.
-    means.*kFeatures[f] = mean;
+    means.*kSoloFeatures[f] = mean;
   }
   return means;
 }
@@ -47,8 +44,8 @@ KnownFeatures::KnownFeatures(const std::vector<CoRunSample>& samples) {
       if (job->fingerprint.empty() || job->solo == SoloFeatures{}) continue;
       FeatureValues& all = by_job[job->fingerprint];
       FeatureValues& of_type = by_job_and_type[{job->fingerprint, sample.gpu_type}];
-      for (std::size_t f = 0; f < kFeatures.size(); ++f) {
-        const std::optional<double>& value = job->solo.*kFeatures[f];
+      for (std::size_t f = 0; f < kSoloFeatures.size(); ++f) {
+        const std::optional<double>& value = job->solo.*kSoloFeatures[f];
         if (!value) continue;
         all[f].push_back(*value);
         of_type[f].push_back(*value);
@@ -68,7 +65,7 @@ bool KnownFeatures::Fill(SharedJob& job, const std::string& gpu_type) const {
   }
   if (known == nullptr) return false;
   bool is_filled = false;
-  for (const auto feature : kFeatures) {
+  for (const auto feature : kSoloFeatures) {
     if (job.solo.*feature || !(known->*feature)) continue;
     job.solo.*feature = known->*feature;
     is_filled = true;

@@ -2,6 +2,7 @@
 // What is known of jobs that share a GPU: what each does when it is alone, and how fast it was beside another.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,6 +19,11 @@ struct SoloFeatures {
   friend bool operator==(const SoloFeatures&, const SoloFeatures&) = default;
   friend auto operator<=>(const SoloFeatures&, const SoloFeatures&) = default;
 };
+
+// Each of them.
+inline constexpr std::array kSoloFeatures = {&SoloFeatures::gpu_utilization, &SoloFeatures::memory_bandwidth,
+                                             &SoloFeatures::memory_mebibytes, &SoloFeatures::step_milliseconds,
+                                             &SoloFeatures::batch_size};
 
 struct SharedJob {
   std::string fingerprint = {};  // Of workload and configuration. Empty: not known, so it is like no other job.

@@ -2,6 +2,8 @@
 #include "controllers/kubectl/csv.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <optional>
 
@@ -141,6 +143,11 @@ Error BadField(const CsvTable& table, const CsvRow& row, std::size_t column, std
     if (static_cast<unsigned char>(c) < ' ') c = ' ';  // The message stays one line.
   }
   return At(table.name, row.line, "column " + table.header.fields[column] + ": \"" + value + "\" " + std::string(what));
+}
+
+bool ParseNumber(std::string_view text, double& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() && std::isfinite(number);
 }
 
 std::string Number(double value) {

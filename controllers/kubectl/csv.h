@@ -36,6 +36,9 @@ kube::Result<std::size_t> FindColumn(const CsvTable& table, std::string_view col
 // "NAME:LINE: column COLUMN: "VALUE" WHAT", as an error.
 kube::Error BadField(const CsvTable& table, const CsvRow& row, std::size_t column, std::string_view what);
 
+// The whole text is a finite number: nothing stands around it.
+bool ParseNumber(std::string_view text, double& number);
+
 // With six significant digits.
 std::string Number(double value);
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <optional>
 #include <set>
@@ -157,11 +156,6 @@ Result<PairColumns> FindColumns(const CsvTable& table, std::string_view wanted, 
   }
   if (!unused.empty()) notes.push_back(table.name + ": not used: column " + unused);
   return columns;
-}
-
-bool ParseNumber(std::string_view text, double& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size() && std::isfinite(number);
 }
 
 kube::Status ReadFeatures(const CsvTable& table, const CsvRow& row, const FeatureColumns& columns, SoloFeatures& solo) {

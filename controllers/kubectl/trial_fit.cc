@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "controllers/kubectl/trial_fit.h"
 
-#include <charconv>
 #include <cmath>
 #include <vector>
 
@@ -35,14 +34,9 @@ Result<Columns> FindSizeColumns(const CsvTable& table, std::string_view wanted) 
   return columns;
 }
 
-bool Parse(std::string_view text, double& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size();
-}
-
 Result<int> CountAt(const CsvTable& table, const CsvRow& row, std::size_t column) {
   double count = 0;  // Other programs may write 2.0.
-  if (!Parse(row.fields[column], count) || !(count >= 1) || count > kMostReplicas || count != std::floor(count)) {
+  if (!ParseNumber(row.fields[column], count) || !(count >= 1) || count > kMostReplicas || count != std::floor(count)) {
     return BadField(table, row, column, "is not a whole number from 1 to 1000000");
   }
   return static_cast<int>(count);
@@ -50,7 +44,7 @@ Result<int> CountAt(const CsvTable& table, const CsvRow& row, std::size_t column
 
 Result<double> PositiveAt(const CsvTable& table, const CsvRow& row, std::size_t column, std::string_view remedy) {
   double number = 0;
-  if (!Parse(row.fields[column], number) || !std::isfinite(number) || number <= 0) {
+  if (!ParseNumber(row.fields[column], number) || number <= 0) {
     return BadField(table, row, column, "is not a positive number; " + std::string(remedy));
   }
   return number;

@@ -19,8 +19,8 @@ using kube::Result;
 
 // 4,000 whole nodes of 16 KiB; a scheduler that sends names sends a hundredth of it.
 constexpr std::size_t kMostOfOne = 64UL << 20, kMostOfAll = 128UL << 20;
-constexpr int kThreads =
-    32;  // The scheduler asks for one pod at a time, and binds many, each of which waits for an answer.
+// The scheduler asks for one pod at a time, and binds many, each of which waits for an answer.
+constexpr int kThreads = 32;
 // Go's clients keep connections for 90 s, and do not repeat a POST that meets our close.
 constexpr kube::Duration kIdle = std::chrono::minutes(2);
 

@@ -61,6 +61,12 @@ std::optional<std::size_t> IndexIn(std::span<const std::string_view> names, std:
   return found == names.end() ? std::nullopt : std::optional(static_cast<std::size_t>(found - names.begin()));
 }
 
+// A certificate and its key, by the options --NAME-cert-file and --NAME-key-file.
+kube::Status CheckPair(const std::string& name, const std::string& cert_file, const std::string& key_file) {
+  if (cert_file.empty() == key_file.empty()) return {};
+  return Bad(name + "-key-file", key_file, "a file exactly if --" + name + "-cert-file has one");
+}
+
 // Values that are checked before they become options.
 struct Texts {
   std::string controllers = "elastic,gang,trial,queues,profiler", namespaces, level = "info", format = "text",
@@ -175,9 +181,8 @@ kube::Status CheckExtender(const Texts& texts, Options& options) {
     return Bad("namespaces", texts.namespaces,
                "none with extender in --controllers: a scheduler asks about pods of all");
   }
-  if (options.extender_cert_file.empty() != options.extender_key_file.empty()) {
-    return Bad("extender-key-file", options.extender_key_file, "a file exactly if --extender-cert-file has one");
-  }
+  kube::Status pair = CheckPair("extender", options.extender_cert_file, options.extender_key_file);
+  if (!pair) return pair;
   if (!options.extender_client_ca_file.empty() && options.extender_cert_file.empty()) {
     return Bad("extender-client-ca-file", options.extender_client_ca_file, "--extender-cert-file beside it");
   }
@@ -205,9 +210,8 @@ kube::Status Check(const Texts& texts, Options& options) {
   if (options.scheduler_lease_namespaces.empty()) {
     return Bad("scheduler-lease-namespaces", texts.scheduler_leases, "at least one namespace");
   }
-  if (options.metrics_cert_file.empty() != options.metrics_key_file.empty()) {
-    return Bad("metrics-key-file", options.metrics_key_file, "a file exactly if --metrics-cert-file has one");
-  }
+  kube::Status pair = CheckPair("metrics", options.metrics_cert_file, options.metrics_key_file);
+  if (!pair) return pair;
   if (!options.metrics_cert_file.empty() && !options.metrics_secure) {
     return Bad("metrics-cert-file", options.metrics_cert_file, "--metrics-secure beside it");
   }

@@ -55,11 +55,7 @@ class HttpServerPost : public ::testing::Test {
     server_ = *std::move(started);
   }
 
-  std::string Exchange(const std::string& request) {
-    RawConnection connection(server_->port());
-    connection.Send(request);
-    return connection.Read();
-  }
+  std::string Exchange(const std::string& request) { return testing::Exchange(server_->port(), request); }
 
   // How a body of all that one may have is answered, once this is `want` or for 20 s.
   std::string AwaitAnswerToTheLargest(const std::string& want) {

@@ -12,16 +12,11 @@ namespace {
 
 using namespace std::chrono_literals;
 using ::testing::EndsWith;
+using testing::Exchange;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using testing::RawConnection;
 using ::testing::StartsWith;
-
-std::string Exchange(int port, const std::string& request) {
-  RawConnection connection(port);
-  connection.Send(request);
-  return connection.Read();
-}
 
 std::string Request(const std::string& method, const std::string& target) {
   return method + " " + target + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";

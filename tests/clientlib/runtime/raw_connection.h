@@ -55,4 +55,11 @@ class RawConnection {
   bool is_connected_ = false;
 };
 
+// One request, and all that comes until the server closes.
+inline std::string Exchange(int port, const std::string& request) {
+  RawConnection connection(port);
+  connection.Send(request);
+  return connection.Read();
+}
+
 }  // namespace kube::testing
