@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <system_error>
 
+#include "clientlib/base/lower_case.h"
+
 namespace kube {
 namespace {
 
@@ -22,11 +24,7 @@ Error FileError(const std::string& path, int error) {
 
 }  // namespace
 
-std::string SystemMessage(int error) {
-  std::string text = std::generic_category().message(error);
-  if (!text.empty() && text[0] >= 'A' && text[0] <= 'Z') text[0] = static_cast<char>(text[0] - 'A' + 'a');
-  return text;
-}
+std::string SystemMessage(int error) { return LowerFirst(std::generic_category().message(error)); }
 
 Result<std::string> ReadSmallFile(const std::string& path) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);

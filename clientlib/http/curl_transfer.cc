@@ -6,11 +6,13 @@
 #include <openssl/ssl.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cassert>
 #include <new>
 #include <string_view>
 #include <utility>
 
+#include "clientlib/base/lower_case.h"
 #include "clientlib/http/url.h"
 
 namespace kube {
@@ -26,12 +28,7 @@ constexpr long kKeepAliveIntervalSeconds = 5;
 constexpr long kIdleConnectionSeconds = 80;
 
 bool IsHeader(std::string_view have, std::string_view lower_case_name) {
-  if (have.size() != lower_case_name.size()) return false;
-  for (std::size_t i = 0; i < have.size(); ++i) {
-    const char c = have[i];
-    if ((c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c) != lower_case_name[i]) return false;
-  }
-  return true;
+  return std::ranges::equal(have, lower_case_name, [](char a, char b) { return LowerCase(a) == b; });
 }
 
 curl_blob BlobOf(const std::string& text) {
@@ -40,11 +37,9 @@ curl_blob BlobOf(const std::string& text) {
 }
 
 // curl begins its messages with a capital letter; ours are lower case. "SSL ..." stays.
-std::string LowerFirst(std::string_view text) {
-  std::string lower(text);
+std::string PartOfSentence(std::string_view text) {
   const bool is_word = text.size() > 1 && text[1] >= 'a' && text[1] <= 'z';
-  if (is_word && text[0] >= 'A' && text[0] <= 'Z') lower[0] = static_cast<char>(text[0] - 'A' + 'a');
-  return lower;
+  return is_word ? LowerFirst(text) : std::string(text);
 }
 
 bool SpeaksHttp2(CURL* easy) {
@@ -266,9 +261,9 @@ Error CurlTransfer::ErrorFor(CURLcode code) const {
     // Terminal: retries do not make the certificate trusted.
     return Error(ErrorCode::kUnavailable, "connect to " + options.server + ": " + why).as_terminal();
   }
-  if (!was_sent_) return Error(ErrorCode::kUnavailable, "connect to " + options.server + ": " + LowerFirst(detail));
+  if (!was_sent_) return Error(ErrorCode::kUnavailable, "connect to " + options.server + ": " + PartOfSentence(detail));
   // BeforeRequest() is the only callback that aborts: it refused to send a write a second time.
-  const std::string why = code == CURLE_ABORTED_BY_CALLBACK ? "the server closed it" : LowerFirst(detail);
+  const std::string why = code == CURLE_ABORTED_BY_CALLBACK ? "the server closed it" : PartOfSentence(detail);
   return Error(ErrorCode::kUnavailable,
                "connection to " + options.server + " broke before the answer was complete: " + why)
       .with_http(0, std::string(kConnectionLost));

@@ -5,6 +5,8 @@
 #include <charconv>
 #include <utility>
 
+#include "clientlib/base/lower_case.h"
+
 namespace kube {
 namespace {
 
@@ -17,14 +19,6 @@ std::string_view Trim(std::string_view text) {
   const std::size_t first = text.find_first_not_of(kSpace);
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
-}
-
-std::string LowerCase(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return lower;
 }
 
 // The status of "HTTP/1.1 200 OK" or "HTTP/2 200"; 0 if there is none.

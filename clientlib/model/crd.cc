@@ -1,19 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "clientlib/model/crd.h"
 
-#include <algorithm>
-
+#include "clientlib/base/lower_case.h"
 #include "clientlib/model/openapi_schema.h"
 
 namespace kube {
 namespace {
-
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  return lower;
-}
 
 Json ListOf(const std::vector<std::string_view>& names) {
   Json list = Json::MakeArray();
@@ -90,10 +82,11 @@ Json VersionJson(const CrdInfo& info, const CrdVersion& version, bool is_stored)
 
 Json MakeCrd(const CrdInfo& info) {
   const Kind& kind = *info.kind;
-  Json names = Json::MakeObject({{"kind", kind.kind},
-                                 {"listKind", std::string(kind.kind) + "List"},
-                                 {"plural", kind.plural},
-                                 {"singular", info.singular.empty() ? Lower(kind.kind) : std::string(info.singular)}});
+  Json names =
+      Json::MakeObject({{"kind", kind.kind},
+                        {"listKind", std::string(kind.kind) + "List"},
+                        {"plural", kind.plural},
+                        {"singular", info.singular.empty() ? LowerCase(kind.kind) : std::string(info.singular)}});
   if (!info.short_names.empty()) names["shortNames"] = ListOf(info.short_names);
   if (!info.categories.empty()) names["categories"] = ListOf(info.categories);
 

@@ -4,26 +4,39 @@
 namespace kube {
 namespace {
 
+// Behind the quote that ends a string, from behind the one that begins it; npos if it does not end. Most text is in
+// strings, so it is searched for quotes.
+std::size_t EndOfString(std::string_view text, std::size_t begin) {
+  for (std::size_t at = begin; (at = text.find('"', at)) != std::string_view::npos; ++at) {
+    std::size_t escapes = 0;
+    while (at - escapes > begin && text[at - escapes - 1] == '\\') ++escapes;
+    if (escapes % 2 == 0) return at + 1;
+  }
+  return std::string_view::npos;
+}
+
 // Skips one JSON value from `at`: strings with escapes, and brackets outside strings. npos if it does not end.
 std::size_t EndOfValue(std::string_view text, std::size_t at) {
   std::size_t depth = 0;
-  bool is_in_string = false;
-  for (; at < text.size(); ++at) {
-    const char c = text[at];
-    if (is_in_string) {
-      if (c == '\\') ++at;
-      else if (c == '"') {
-        is_in_string = false;
-        if (depth == 0) return at + 1;
-      }
-      continue;
+  while (at < text.size()) {
+    switch (text[at]) {
+      case '"':
+        at = EndOfString(text, at + 1);
+        if (at == std::string_view::npos || depth == 0) return at;
+        continue;
+      case '{':
+      case '[': ++depth; break;
+      case '}':
+      case ']':
+        if (depth == 0) return at;  // The bracket that encloses a number or a word ends it.
+        if (--depth == 0) return at + 1;
+        break;
+      case ',':
+        if (depth == 0) return at;
+        break;
+      default: break;
     }
-    if (c == '"') is_in_string = true;
-    else if (c == '{' || c == '[') ++depth;
-    else if (c == '}' || c == ']') {
-      if (depth == 0) return at;  // The bracket that encloses a number or a word ends it.
-      if (--depth == 0) return at + 1;
-    } else if (c == ',' && depth == 0) return at;
+    ++at;
   }
   return std::string_view::npos;
 }

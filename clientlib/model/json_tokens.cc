@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "clientlib/base/lower_case.h"
 #include "clientlib/model/rapidjson_config.h"
 #include "clientlib/model/utf8.h"
 
@@ -205,8 +206,9 @@ Error AtByte(ErrorCode code, std::size_t offset, std::string_view problem) {
   return Error(code, "JSON at byte " + std::to_string(offset) + ": " + std::string(problem));
 }
 
-std::string Lower(std::string text) {
-  if (!text.empty() && text[0] >= 'A' && text[0] <= 'Z') text[0] = static_cast<char>(text[0] - 'A' + 'a');
+// A message of the parser, as a part of a sentence.
+std::string PartOfSentence(std::string_view message) {
+  std::string text = LowerFirst(message);
   while (!text.empty() && text.back() == '.') text.pop_back();
   return text;
 }
@@ -241,7 +243,7 @@ Result<const JsonToken*> JsonTokens::Parse(std::string_view text, const JsonLimi
   const rapidjson::ParseResult parsed = reader.Parse<kFlags>(stream, handler);
   if (!handler.problem().empty()) return AtByte(handler.problem_code(), parsed.Offset(), handler.problem());
   if (parsed.IsError()) {
-    return AtByte(ErrorCode::kDecode, parsed.Offset(), Lower(rapidjson::GetParseError_En(parsed.Code())));
+    return AtByte(ErrorCode::kDecode, parsed.Offset(), PartOfSentence(rapidjson::GetParseError_En(parsed.Code())));
   }
   rapidjson::SkipWhitespace(stream);
   // RapidJSON stops at any zero byte; only the one after the last byte is the end of the text.

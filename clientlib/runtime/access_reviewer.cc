@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "clientlib/base/lower_case.h"
 #include "clientlib/model/access_v1.h"
 
 namespace kube {
@@ -17,9 +18,9 @@ constexpr std::size_t kMostKnown = 256;
 // The scheme's name is compared as RFC 9110 wants it. Empty: none, or not a bearer's.
 std::string_view BearerToken(std::string_view authorization) {
   constexpr std::string_view kScheme = "bearer ";
-  const bool is_bearer = authorization.size() > kScheme.size() &&
-                         std::equal(kScheme.begin(), kScheme.end(), authorization.begin(),
-                                    [](char a, char b) { return a == (b >= 'A' && b <= 'Z' ? b - 'A' + 'a' : b); });
+  const bool is_bearer =
+      authorization.size() > kScheme.size() && std::equal(kScheme.begin(), kScheme.end(), authorization.begin(),
+                                                          [](char a, char b) { return a == LowerCase(b); });
   return is_bearer ? authorization.substr(kScheme.size()) : std::string_view();
 }
 

@@ -11,6 +11,7 @@
 
 #include "clientlib/base/backoff.h"
 #include "clientlib/base/bounded_queue.h"
+#include "clientlib/base/lower_case.h"
 #include "clientlib/base/wait.h"
 #include "clientlib/model/events_v1.h"
 #include "clientlib/runtime/event_limiter.h"
@@ -76,7 +77,7 @@ std::string EventName(std::string_view regarding, std::uint64_t unique) {
   const std::string_view suffix(hex, static_cast<std::size_t>(std::to_chars(hex, hex + 16, unique, 16).ptr - hex));
   std::string name(regarding.substr(0, kMaxName - 1 - suffix.size()));
   for (char& c : name) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    c = LowerCase(c);
     const bool is_allowed = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.';
     if (!is_allowed) c = '-';
   }

@@ -8,6 +8,7 @@
 #include <set>
 #include <span>
 
+#include "clientlib/base/lower_case.h"
 #include "clientlib/model/utf8.h"
 #include "controllers/interference/co_run_samples.h"
 #include "controllers/interference/known_features.h"
@@ -111,14 +112,9 @@ double FactorOf(std::string_view name) {
   return unit == std::end(kUnits) ? 1 : unit->factor;
 }
 
-std::string Lower(std::string text) {
-  std::ranges::transform(text, text.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
-  return text;
-}
-
 // Takes the column for what its name says. False: nothing of ours. Error: there is already one for that.
 Result<bool> TakeOptionalColumn(const CsvTable& table, std::size_t column, PairColumns& columns) {
-  const std::string lower = Lower(table.header.fields[column]);
+  const std::string lower = kube::LowerCase(table.header.fields[column]);
   std::optional<UnitColumn>* place = nullptr;
   if (lower == "gpu_type" || lower == "gpu") place = &columns.gpu_type;
   if (lower == "count") place = &columns.count;
@@ -253,7 +249,7 @@ Result<CsvTable> ParseTable(const CsvText& csv) {
     begin = end + 1;
   }
   for (std::string& name : table->header.fields) {
-    const std::string lower = Lower(name);
+    const std::string lower = kube::LowerCase(name);
     if (lower == "job" || lower == "with_job" || lower == "speed") name = lower;
   }
   return table;

@@ -2,12 +2,12 @@
 #include "controllers/profiler/pod_owners.h"
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "clientlib/base/lower_case.h"
 #include "clientlib/client/resource_path.h"
 #include "clientlib/model/json.h"
 #include "controllers/cluster/owners.h"
@@ -61,8 +61,7 @@ std::optional<PodOwner> OwnerIn(const std::string& ns, const kube::OwnerReferenc
 
 // As Kubernetes guesses the resource of a kind, where nobody says another.
 std::string PluralOf(std::string_view kind) {
-  std::string word(kind);
-  std::ranges::transform(word, word.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::string word = kube::LowerCase(kind);
   if (word.ends_with('s') || word.ends_with('x') || word.ends_with("ch") || word.ends_with("sh")) return word + "es";
   if (word.ends_with('y')) return word.substr(0, word.size() - 1) + "ies";
   return word + "s";

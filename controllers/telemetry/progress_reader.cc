@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "clientlib/base/lower_case.h"
 #include "controllers/measure/auto_patterns.h"
 
 namespace grus {
@@ -19,7 +20,7 @@ constexpr double kMostCount = 1e15;      // No training counts further.
 
 // How an epoch went.
 bool IsResult(std::string_view text) {
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  const auto lower = [](char c) { return kube::LowerCase(c); };
   const auto is_letter = [&](char c) { return lower(c) >= 'a' && lower(c) <= 'z'; };
   constexpr std::string_view kWords[] = {"loss", "accuracy", "complete", "finished", "time cost"};
   return std::ranges::any_of(kWords, [&](std::string_view word) {

@@ -6,6 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include "clientlib/base/lower_case.h"
+
 namespace grus {
 namespace {
 
@@ -34,11 +36,9 @@ std::string RequestOf(const kube::DeviceAllocation& allocation) {
 }  // namespace
 
 std::string DeviceNameOf(std::string_view uuid) {
-  std::string name;
-  for (const char c : uuid) {
-    const bool is_upper = c >= 'A' && c <= 'Z';
-    if (!is_upper && !(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9') && c != '-') return "";
-    name += is_upper ? static_cast<char>(c - 'A' + 'a') : c;
+  const std::string name = kube::LowerCase(uuid);
+  for (const char c : name) {
+    if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9') && c != '-') return "";
   }
   const bool is_name = !name.empty() && name.size() <= kLongestName && name.front() != '-' && name.back() != '-';
   return is_name ? name : std::string();

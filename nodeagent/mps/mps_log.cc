@@ -8,6 +8,8 @@
 #include <fstream>
 #include <utility>
 
+#include "clientlib/base/lower_case.h"
+
 namespace grus {
 namespace {
 
@@ -34,8 +36,7 @@ bool HasWord(const std::string& text, std::string_view word) {
 }  // namespace
 
 bool SaysFault(std::string_view line) {
-  std::string text(line);
-  std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string text = kube::LowerCase(line);
   if (HasWord(text, "fatal") || HasWord(text, "killed by signal") || HasWord(text, "fault")) return true;
   constexpr std::string_view kExited = "exited with status ";
   const std::size_t exited = text.find(kExited);

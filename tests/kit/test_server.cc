@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <csignal>
 #include <optional>
 
+#include "clientlib/base/lower_case.h"
 #include "tests/kit/certificates.h"
 #include "tests/kit/loopback.h"
 
@@ -37,12 +37,6 @@ std::shared_ptr<SSL_CTX> MakeTls(const TestServer::Options& options) {
   return tls;
 }
 
-std::string LowerCase(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
-
 TestRequest ParseHead(const std::string& head) {
   TestRequest request;
   const std::size_t method_end = head.find(' ');
@@ -55,7 +49,7 @@ TestRequest ParseHead(const std::string& head) {
     const std::string line = head.substr(at + 2, end - at - 2);
     const std::size_t colon = line.find(": ");
     if (colon != std::string::npos) {
-      request.headers.emplace_back(LowerCase(line.substr(0, colon)), line.substr(colon + 2));
+      request.headers.emplace_back(kube::LowerCase(line.substr(0, colon)), line.substr(colon + 2));
     }
     at = end;
   }

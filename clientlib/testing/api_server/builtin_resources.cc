@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "clientlib/base/lower_case.h"
 #include "clientlib/testing/api_server/builtin_schemas.h"
 #include "clientlib/testing/api_server/kind_rules.h"
 #include "clientlib/testing/api_server/resource_info.h"
@@ -211,7 +212,7 @@ std::vector<ResourceInfo> Groups() {
 
 void Append(Infos& infos, std::vector<ResourceInfo> more) {
   for (ResourceInfo& info : more) {
-    for (const char c : info.kind) info.singular += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    info.singular = LowerCase(info.kind);
     info.schema = BuiltinSchema(info.kind);
     if (info.has_scale) {
       info.replicas_path = {"spec", "replicas"};

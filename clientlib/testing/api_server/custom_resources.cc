@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "clientlib/base/lower_case.h"
 #include "clientlib/testing/api_server/builtin_schemas.h"
 #include "clientlib/testing/api_server/json_access.h"
 #include "clientlib/testing/api_server/kind_rules.h"
@@ -13,14 +14,6 @@ namespace kube::testing {
 namespace {
 
 using Errors = std::vector<FieldError>;
-
-std::string LowerCase(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return out;
-}
 
 std::vector<std::string> Texts(const Json* list) {
   std::vector<std::string> out;

@@ -2,8 +2,8 @@
 #include "clientlib/testing/api_server/request.h"
 
 #include <algorithm>
-#include <cctype>
 
+#include "clientlib/base/lower_case.h"
 #include "clientlib/testing/api_server/json_access.h"
 
 namespace kube::testing {
@@ -31,9 +31,8 @@ std::string Unescape(std::string_view text, bool is_query) {
 }
 
 bool EqualIgnoringCase(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) {
-    return std::tolower(static_cast<unsigned char>(x)) == std::tolower(static_cast<unsigned char>(y));
-  });
+  return std::ranges::equal(
+      a, b, {}, [](char c) { return LowerCase(c); }, [](char c) { return LowerCase(c); });
 }
 
 }  // namespace
