@@ -54,9 +54,15 @@ bool NodeSample::is_complete() const {
   return is_open && never_seen == 0 && std::ranges::all_of(gpus, answers);
 }
 
-GpuProbe::GpuProbe(GpuLibrary& library, ProcessOwners& owners, const kube::Clock& clock, const kube::Log& log,
-                   NowTicks now_ticks)
-    : library_(library), owners_(owners), clock_(clock), log_(log), now_ticks_(std::move(now_ticks)), retry_(kRetry) {}
+GpuProbe::GpuProbe(GpuLibrary& library, ProcessOwners& owners, GpuFaults& faults, const kube::Clock& clock,
+                   const kube::Log& log, NowTicks now_ticks)
+    : library_(library),
+      owners_(owners),
+      faults_(faults),
+      clock_(clock),
+      log_(log),
+      now_ticks_(std::move(now_ticks)),
+      retry_(kRetry) {}
 
 void GpuProbe::Run(const std::stop_token& stop) {
   kube::TimePoint next = clock_.Now();
@@ -95,7 +101,13 @@ void GpuProbe::OpenIfDue(kube::TimePoint now) {
   if (!MissesSomething() || now < retry_at_) return;
   const kube::Result<std::vector<Gpu>> found = library_.Open();
   is_open_ = found.ok();
-  if (is_open_) return Match(*found);
+  if (is_open_) {
+    if (faults_.ForgetIfDriverIsNew()) {
+      for (Tracked& one : gpus_) one.last_xid.reset();  // The same one is news again.
+      log_.Info("the GPU driver was loaded anew: its errors before do not count");
+    }
+    return Match(*found);
+  }
   for (Tracked& one : gpus_) one.place.reset();
   const bool is_absent = found.error().code() == kube::ErrorCode::kNotFound;
   if (!std::exchange(is_told_, true)) {
@@ -121,6 +133,9 @@ void GpuProbe::Match(const std::vector<Gpu>& found) {
     Tracked& one = Replaced(found[i].index);
     one.gpu = found[i];
     one.place = i;
+    if (const auto xid = faults_.Of(one.gpu.uuid)) {
+      log_.Warn("a GPU is sick since before the agent began", {{"uuid", one.gpu.uuid}, {"xid", *xid}});
+    }
   }
   std::size_t lost = 0;
   for (Tracked& one : gpus_) {
@@ -133,7 +148,9 @@ void GpuProbe::Match(const std::vector<Gpu>& found) {
 
 GpuProbe::Tracked& GpuProbe::Replaced(int index) {
   for (Tracked& one : gpus_) {
-    if (!one.place && one.gpu.index == index) return one = Tracked{};
+    if (one.place || one.gpu.index != index) continue;
+    faults_.Forget(one.gpu.uuid);
+    return one = Tracked{};
   }
   return gpus_.emplace_back();
 }
@@ -158,7 +175,7 @@ void GpuProbe::LookAtBus() {
     for (Tracked& one : gpus_) {
       if (one.place != xid.gpu || one.last_xid == xid.code) continue;  // A sick GPU repeats itself.
       one.last_xid = xid.code;
-      if (!IsOfApplication(xid.code)) one.fault_xid = xid.code;
+      if (!IsOfApplication(xid.code)) faults_.Put(one.gpu.uuid, xid.code);
       log_.Warn("the GPU driver reports an error", {{"uuid", one.gpu.uuid}, {"xid", xid.code}});
     }
   }
@@ -173,7 +190,7 @@ void GpuProbe::LookAtBus() {
 
 void GpuProbe::LookAtGpus(NodeSample& look) {
   for (Tracked& one : gpus_) {
-    GpuState& state = look.gpus.emplace_back(GpuState{.gpu = one.gpu, .fault_xid = one.fault_xid});
+    GpuState& state = look.gpus.emplace_back(GpuState{.gpu = one.gpu, .fault_xid = faults_.Of(one.gpu.uuid)});
     if (!is_open_ || !one.place) continue;
     const kube::Result<GpuSample> sample = library_.Sample(*one.place);
     if (!sample) {

@@ -16,6 +16,7 @@
 #include "clientlib/base/backoff.h"
 #include "clientlib/base/clock.h"
 #include "clientlib/base/log.h"
+#include "nodeagent/gpu_faults.h"
 #include "nodeagent/gpu_library.h"
 #include "nodeagent/process_owner.h"
 #include "nodeagent/sample_ring.h"
@@ -36,7 +37,7 @@ struct GpuState {
   std::optional<std::uint64_t> peak_memory_used_bytes = {};  // Of the last ten minutes.
   // Of the last two minutes.
   std::optional<std::uint32_t> peak_utilization_percent = {}, peak_memory_controller_percent = {};
-  std::optional<std::uint64_t> fault_xid = {};  // The last Xid since the agent began that no application causes.
+  std::optional<std::uint64_t> fault_xid = {};  // The last Xid that no application causes (gpu_faults.h).
 };
 
 struct NodeSample {
@@ -53,8 +54,8 @@ class GpuProbe {
   using NowTicks = std::function<ProcessOwners::Ticks()>;
 
   // All must outlive it.
-  GpuProbe(GpuLibrary& library, ProcessOwners& owners, const kube::Clock& clock, const kube::Log& log,
-           NowTicks now_ticks = ProcessOwners::NowTicks);
+  GpuProbe(GpuLibrary& library, ProcessOwners& owners, GpuFaults& faults, const kube::Clock& clock,
+           const kube::Log& log, NowTicks now_ticks = ProcessOwners::NowTicks);
 
   void Run(const std::stop_token& stop);  // A look each second. Blocks until `stop`.
   void LookOnce();
@@ -66,7 +67,7 @@ class GpuProbe {
     std::optional<std::size_t> place = {};  // In what the library opened; none: lost.
     bool is_told = false;                   // In the log, that it is lost.
     PcieRates pcie = {};
-    std::optional<std::uint64_t> last_xid = {}, fault_xid = {};
+    std::optional<std::uint64_t> last_xid = {};
     SampleRing ring = {};
   };
 
@@ -84,6 +85,7 @@ class GpuProbe {
 
   GpuLibrary& library_;
   ProcessOwners& owners_;
+  GpuFaults& faults_;
   const kube::Clock& clock_;
   const kube::Log& log_;
   const NowTicks now_ticks_;

@@ -24,6 +24,7 @@
 #include "nodeagent/agent/node_sharing.h"
 #include "nodeagent/agent/options.h"
 #include "nodeagent/cgroup_path.h"
+#include "nodeagent/gpu_faults.h"
 #include "nodeagent/gpu_metrics.h"
 #include "nodeagent/gpu_probe.h"
 #include "nodeagent/node_pods.h"
@@ -55,6 +56,13 @@ std::string OwnPod() {
   return PodOfCgroups(cgroups).value_or(PodOfProcess{}).pod_uid;
 }
 
+// They are remembered where GPUs are withdrawn for them, in a folder of the node that the agent can write to then;
+// container runtimes read only .json and .yaml there.
+GpuFaultsOptions FaultsOf(const AgentOptions& options) {
+  return {.path = options.shares_gpus ? std::string(kCdiFolder) + "/grus-gpu-faults" : std::string(),
+          .proc = options.proc};
+}
+
 // Blocks until `stop`.
 Status Run(const AgentOptions& options, const kube::Log& log, const std::stop_token& stop) {
   const kube::SystemClock clock;
@@ -67,7 +75,8 @@ Status Run(const AgentOptions& options, const kube::Log& log, const std::stop_to
 
   NvmlLibrary library;
   ProcessOwners owners(options.proc, pods);
-  GpuProbe probe(library, owners, clock, log);
+  GpuFaults faults(FaultsOf(options), log);
+  GpuProbe probe(library, owners, faults, clock, log);
   kube::EventRecorder events(client, clock, log, {kEventSource, options.node_name});
   std::optional<NodeSharing> sharing;
   if (options.shares_gpus) {

@@ -6,6 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include "crds/types/gpushare_names.h"
+
 namespace grus {
 namespace {
 
@@ -30,11 +32,11 @@ void FollowAssumptions(std::span<const SharedGpu> gpus, std::vector<PartAsk>& as
 
 std::map<std::string, std::string> GpushareEnvironment(std::int64_t gib, std::int64_t pod_gib, const std::string& gpu,
                                                        std::span<const SharedGpu> gpus) {
-  std::map<std::string, std::string> environment = {{kGpusharePod, std::to_string(std::max(gib, pod_gib))},
+  std::map<std::string, std::string> environment = {{api::kGpusharePod, std::to_string(std::max(gib, pod_gib))},
                                                     {kGpushareContainer, std::to_string(gib)}};
   if (const std::optional<std::size_t> at = PositionOf(gpu, gpus)) {
-    environment[kGpushareIndex] = std::to_string(*at);
-    environment[kGpushareDevice] = std::to_string(gpus[*at].count(PartResource::kGpuMem));
+    environment[api::kGpushareIndex] = std::to_string(*at);
+    environment[api::kGpushareDevice] = std::to_string(gpus[*at].count(PartResource::kGpuMem));
   }
   return environment;
 }
@@ -53,10 +55,10 @@ std::map<std::string, std::string> GpushareAnnotations(std::span<const HeldParts
   }
   const std::optional<std::size_t> at = PositionOf(gpu, gpus);
   if (!at) return {};
-  return {{kGpushareIndex, std::to_string(*at)},
-          {kGpusharePod, std::to_string(pod_gib)},
-          {kGpushareDevice, std::to_string(gpus[*at].count(PartResource::kGpuMem))},
-          {kGpushareAssigned, "true"}};
+  return {{api::kGpushareIndex, std::to_string(*at)},
+          {api::kGpusharePod, std::to_string(pod_gib)},
+          {api::kGpushareDevice, std::to_string(gpus[*at].count(PartResource::kGpuMem))},
+          {api::kGpushareAssigned, "true"}};
 }
 
 std::vector<PluginDevice> GpuCountPlugin::Devices() const {
@@ -81,11 +83,11 @@ kube::Status GpuCountPlugin::PreStart(const std::vector<std::string>& ids) {
   const kube::Result<std::vector<HeldDevices>> held = holders_.List();
   if (!held || ids.empty()) return {};  // Its memory, if it asks for any, is checked by that plugin.
   for (const HeldDevices& one : *held) {
-    const auto counted = one.ids.find(kGpuCountResource);
+    const auto counted = one.ids.find(api::kGpushareCountResource);
     if (counted == one.ids.end() || std::ranges::count(counted->second, ids.front()) == 0) continue;
     if (one.ids.contains(std::string(NameOf(PartResource::kGpuMem)))) continue;
     return kube::Error(kube::ErrorCode::kInvalidArgument,
-                       OwnerText({one.ns, one.pod}, one.container) + ": it asks for " + kGpuCountResource +
+                       OwnerText({one.ns, one.pod}, one.container) + ": it asks for " + api::kGpushareCountResource +
                            ", which only says how many GPUs a node has, without " +
                            std::string(NameOf(PartResource::kGpuMem)) +
                            "; add limits of that (GiB) to the container, and create the pod again");

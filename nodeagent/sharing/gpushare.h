@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "crds/types/gpushare_names.h"
 #include "crds/types/sharing_names.h"
 #include "nodeagent/kubelet/device_plugin.h"
 #include "nodeagent/kubelet/held_devices.h"
@@ -21,13 +22,8 @@
 
 namespace grus {
 
-// Annotations of pods, beside kGpushareIndex; all but the second are also in the environment.
-inline constexpr char kGpusharePod[] = "ALIYUN_COM_GPU_MEM_POD";              // GiB of all containers.
-inline constexpr char kGpushareAssigned[] = "ALIYUN_COM_GPU_MEM_ASSIGNED";    // "false": assumed; "true": given.
-inline constexpr char kGpushareDevice[] = "ALIYUN_COM_GPU_MEM_DEV";           // GiB that the GPU has.
-inline constexpr char kGpushareContainer[] = "ALIYUN_COM_GPU_MEM_CONTAINER";  // In the environment only.
-
-inline constexpr char kGpuCountResource[] = "aliyun.com/gpu-count";
+// In the environment only, beside what the pod is told, too (crds/types/gpushare_names.h): GiB of the container.
+inline constexpr char kGpushareContainer[] = "ALIYUN_COM_GPU_MEM_CONTAINER";
 
 // Where nothing else is planned, the GPU that the extender has assumed; those that it assumed first come first.
 void FollowAssumptions(std::span<const SharedGpu> gpus, std::vector<PartAsk>& asks);
@@ -47,7 +43,7 @@ class GpuCountPlugin final : public DevicePlugin {
   // Both must outlive it; thread-safe.
   GpuCountPlugin(DeviceHolders& holders, std::function<std::vector<SharedGpu>()> gpus)
       : holders_(holders), gpus_(std::move(gpus)) {}
-  std::string resource() const override { return kGpuCountResource; }
+  std::string resource() const override { return api::kGpushareCountResource; }
   std::vector<PluginDevice> Devices() const override;
   kube::Result<std::vector<std::string>> Prefer(const std::vector<std::string>& available,
                                                 const std::vector<std::string>& needed, int count) override;

@@ -4,6 +4,8 @@
 #include <charconv>
 #include <string_view>
 
+#include "crds/types/gpushare_names.h"
+
 namespace grus {
 namespace {
 
@@ -20,9 +22,9 @@ std::optional<std::int64_t> NumberIn(std::string_view text) {
 }  // namespace
 
 std::optional<GpushareAssumption> AssumptionOf(const kube::ObjectMeta& pod) {
-  const std::optional<std::int64_t> gpu = NumberIn(pod.Annotation(kGpushareIndex));
+  const std::optional<std::int64_t> gpu = NumberIn(pod.Annotation(api::kGpushareIndex));
   if (!gpu || *gpu >= kMostGpus) return std::nullopt;
-  return GpushareAssumption{static_cast<int>(*gpu), NumberIn(pod.Annotation(kGpushareAssumeTime)).value_or(0)};
+  return GpushareAssumption{static_cast<int>(*gpu), NumberIn(pod.Annotation(api::kGpushareAssumeTime)).value_or(0)};
 }
 
 }  // namespace grus

@@ -11,9 +11,6 @@
 
 namespace grus {
 
-inline constexpr char kGpushareIndex[] = "ALIYUN_COM_GPU_MEM_IDX";  // Also in the environment.
-inline constexpr char kGpushareAssumeTime[] = "ALIYUN_COM_GPU_MEM_ASSUME_TIME";
-
 struct GpushareAssumption {
   int gpu = 0;          // As the extender counts: from 0, of those that the node offers.
   std::int64_t at = 0;  // Nanoseconds since 1970; 0: not known.

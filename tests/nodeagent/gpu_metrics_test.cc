@@ -46,7 +46,8 @@ class GpuMetricsTest : public ::testing::Test {
   NvmlLibrary library_{driver_.path()};
   ProcessOwners owners_{proc_.path(), names_};
   int second_ = 0;
-  GpuProbe probe_{library_, owners_, clock_, log_, [] { return ProcessOwners::Ticks{1000}; }};
+  GpuFaults faults_{{}, log_};
+  GpuProbe probe_{library_, owners_, faults_, clock_, log_, [] { return ProcessOwners::Ticks{1000}; }};
   kube::Registry registry_;
 };
 

@@ -6,6 +6,7 @@
 
 #include "nodeagent/nvml.h"
 #include "tests/kit/manual_clock.h"
+#include "tests/kit/temp_dir.h"
 #include "tests/nodeagent/fake_driver.h"
 #include "tests/nodeagent/fake_proc.h"
 
@@ -31,6 +32,7 @@ std::string Gpu(const std::string& uuid, const std::string& more = "") {
 
 class GpuProbeTest : public ::testing::Test {
  protected:
+  GpuProbeTest() { folder_.Write("proc/sys/kernel/random/boot_id", "boot\n"); }
   // The next second, in which the driver says this. Returns what the probe logs.
   std::string Look(const std::string& script, GpuProbe& probe) {
     clock_.Advance(seconds(1));
@@ -62,12 +64,15 @@ class GpuProbeTest : public ::testing::Test {
   ProcessOwners::Ticks ticks_ = 1000;
   NvmlLibrary library_{driver_.path()};
   ProcessOwners owners_{proc_.path(), names_};
-  GpuProbe probe_{library_, owners_, clock_, log_, [this] { return ticks_; }};
+  const kube::testing::TempDir folder_;
+  const GpuFaultsOptions kept_{folder_.path("faults"), folder_.path("proc"), folder_.path("module")};
+  GpuFaults faults_{kept_, log_};
+  GpuProbe probe_{library_, owners_, faults_, clock_, log_, [this] { return ticks_; }};
 };
 
 TEST_F(GpuProbeTest, ANodeWithoutADriverHasNoGpusAndSaysSoOnce) {
   NvmlLibrary absent("libnvidia-ml-that-is-not-there.so.1");
-  GpuProbe probe(absent, owners_, clock_, log_, [this] { return ticks_; });
+  GpuProbe probe(absent, owners_, faults_, clock_, log_, [this] { return ticks_; });
   std::string logged;
   for (int second = 0; second < 900; ++second) logged += Look("", probe);
 
@@ -170,6 +175,40 @@ TEST_F(GpuProbeTest, AnXidThatNoApplicationCausesIsKept) {
   EXPECT_EQ(Gpus()[0].sample->last_xid, 13u);
   Look(Gpu("GPU-a", "error=15"), 10);
   EXPECT_EQ(Gpus()[0].fault_xid, 48u) << "it is lost, too";
+}
+
+TEST_F(GpuProbeTest, AnXidThatNoApplicationCausesOutlivesTheAgent) {
+  Look(Gpu("GPU-a") + Gpu("GPU-b"));
+  Look(Gpu("GPU-a") + Gpu("GPU-b") + "xid gpu=0 code=48 id=r1\nxid gpu=1 code=31 id=r2\n");
+
+  GpuFaults faults(kept_, log_);
+  GpuProbe next(library_, owners_, faults, clock_, log_, [this] { return ticks_; });
+  const std::string logged = Look(Gpu("GPU-a") + Gpu("GPU-b"), next);
+
+  EXPECT_EQ(next.newest()->gpus[0].fault_xid, 48u);
+  EXPECT_EQ(next.newest()->gpus[1].fault_xid, std::nullopt);
+  EXPECT_THAT(logged, HasSubstr("sick since before"));
+}
+
+TEST_F(GpuProbeTest, ADriverThatIsLoadedAnewMakesGpusWellUntilTheNextXid) {
+  Look(Gpu("GPU-a"));
+  Look(Gpu("GPU-a") + "xid gpu=0 code=48 id=n1\n");
+  Look("driver error=9\n" + Gpu("GPU-a"), 10);
+  folder_.Write("module/version", "2");
+
+  Look(Gpu("GPU-a"), 300);
+  EXPECT_TRUE(Gpus()[0].sample);
+  EXPECT_EQ(Gpus()[0].fault_xid, std::nullopt);
+  Look(Gpu("GPU-a") + "xid gpu=0 code=48 id=n2\n");
+  EXPECT_EQ(Gpus()[0].fault_xid, 48u);
+}
+
+TEST_F(GpuProbeTest, AGpuThatWasReplacedIsForgotten) {
+  Look(Gpu("GPU-a"));
+  Look(Gpu("GPU-a") + "xid gpu=0 code=48 id=p1\n");
+  Look(Gpu("GPU-a", "error=15"), 10);
+  Look(Gpu("GPU-c"), 300);
+  EXPECT_EQ(GpuFaults(kept_, log_).Of("GPU-a"), std::nullopt);
 }
 
 TEST_F(GpuProbeTest, ALookIsCompleteWhenTheDriverAnswersForAllGpus) {

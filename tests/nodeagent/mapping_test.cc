@@ -171,7 +171,8 @@ TEST(Mapping, EverySampleIsOnTheRightPodWhilePidsAreUsedAgain) {
   kube::testing::ManualClock clock;
   const kube::Log log(kube::LogLevel::kOff);
   Ticks now = 1000;
-  GpuProbe probe(library, owners, clock, log, [&] { return now; });
+  GpuFaults faults({}, log);
+  GpuProbe probe(library, owners, faults, clock, log, [&] { return now; });
   Tally tally;
   std::map<int, std::uint64_t> mapped_before;
 

@@ -69,7 +69,8 @@ class NodeWriterTest : public ::testing::Test {
   // A new agent.
   void StartAgain() {
     writer_.reset();
-    probe_.emplace(library_, owners_, clock_, log_, [] { return ProcessOwners::Ticks{1000}; });
+    faults_.emplace(GpuFaultsOptions{}, log_);
+    probe_.emplace(library_, owners_, *faults_, clock_, log_, [] { return ProcessOwners::Ticks{1000}; });
   }
   NodeWriter& writer() {
     const NodeWriterOptions options{"node-1", alnair_, more_};
@@ -135,6 +136,7 @@ class NodeWriterTest : public ::testing::Test {
   const kube::Log log_;
   NvmlLibrary library_{driver_.path()};
   ProcessOwners owners_{proc_.path(), names_};
+  std::optional<GpuFaults> faults_;
   std::optional<GpuProbe> probe_;
   kube::testing::FakeApiServer server_{system_};
   Door door_{server_};

@@ -160,7 +160,12 @@ check "its pods stay" are_running 4
 play
 stop_agent
 start_agent
-check "it is offered again" within 40 equals "$both" devices
+check "the next agent knows of it" within 40 grep -q 'a GPU is sick since before' "$agent_log"
+check "and does not offer it" equals "$(name_of 0)" devices
+stop_agent
+on_node rm /var/run/cdi/grus-gpu-faults
+start_agent
+check "without the file it is offered again" within 40 equals "$both" devices
 
 # --- another mode
 set_mode milli

@@ -217,7 +217,12 @@ check "it counts again once it is back" within 40 offers 233 700
 check "all agrees as before" within 10 agree 2
 stop_agent
 start_agent
-check "the one with the error, once the agent begins anew and the driver is quiet" within 20 offers 312 800
+check "the next agent knows of the error" within 20 grep -q 'a GPU is sick since before' "$agent_log"
+check "and does not offer that one" within 20 offers 233 700
+stop_agent
+on_node rm /var/run/cdi/grus-gpu-faults
+start_agent
+check "without the file it counts again" within 20 offers 312 800
 check "they end" remove --all
 
 # --- packed or spread: one after the other, as the kubelet does not say for which of equal ones it asks

@@ -6,6 +6,7 @@
 
 #include <optional>
 
+#include "crds/types/gpushare_names.h"
 #include "nodeagent/sharing/part_plugins.h"
 #include "tests/kit/manual_clock.h"
 #include "tests/nodeagent/sharing/part_fakes.h"
@@ -28,17 +29,17 @@ kube::ObjectMeta PodWith(std::initializer_list<std::pair<std::string, std::strin
 }
 
 TEST(GpushareAssumption, IsTheIndexThatTheExtenderHasWrittenAndWhen) {
-  EXPECT_EQ(AssumptionOf(PodWith({{kGpushareIndex, "3"}, {kGpushareAssumeTime, "1610364333371132383"}})),
+  EXPECT_EQ(AssumptionOf(PodWith({{api::kGpushareIndex, "3"}, {api::kGpushareAssumeTime, "1610364333371132383"}})),
             (GpushareAssumption{3, 1610364333371132383}));
-  EXPECT_EQ(AssumptionOf(PodWith({{kGpushareIndex, "0"}})), (GpushareAssumption{0, 0}));
-  EXPECT_EQ(AssumptionOf(PodWith({{kGpushareIndex, "0"}, {kGpushareAssumeTime, "yesterday"}})),
+  EXPECT_EQ(AssumptionOf(PodWith({{api::kGpushareIndex, "0"}})), (GpushareAssumption{0, 0}));
+  EXPECT_EQ(AssumptionOf(PodWith({{api::kGpushareIndex, "0"}, {api::kGpushareAssumeTime, "yesterday"}})),
             (GpushareAssumption{0, 0}));
 }
 
 TEST(GpushareAssumption, ThatMakesNoSenseIsNone) {
   EXPECT_EQ(AssumptionOf({}), std::nullopt);
   for (const char* text : {"", "-1", "64", "1.5", "0x1", " 1", "1 ", "GPU-1", "99999999999999999999"}) {
-    EXPECT_EQ(AssumptionOf(PodWith({{kGpushareIndex, text}})), std::nullopt) << text;
+    EXPECT_EQ(AssumptionOf(PodWith({{api::kGpushareIndex, text}})), std::nullopt) << text;
   }
 }
 
@@ -110,6 +111,12 @@ TEST_F(GpushareTest, AContainerGetsTheAssumedGpuAndIsToldAsByTheOriginal) {
               ElementsAre(Pair("ALIYUN_COM_GPU_MEM_CONTAINER", "3"), Pair("ALIYUN_COM_GPU_MEM_DEV", "16"),
                           Pair("ALIYUN_COM_GPU_MEM_IDX", "1"), Pair("ALIYUN_COM_GPU_MEM_POD", "3"),
                           Pair("GRUS_GPU_MEMORY_MIB", "3072"), Pair("NVIDIA_VISIBLE_DEVICES", "GPU-1")));
+}
+
+TEST_F(GpushareTest, TheGpuThatGrusHasChosenGoesBeforeTheNumber) {
+  Ask("p", 3, GpushareAssumption{0, 5});
+  pending_.asks->back().planned_gpus = {"GPU-1"};
+  EXPECT_EQ(Admit("p", 3)["ALIYUN_COM_GPU_MEM_IDX"], "1");
 }
 
 TEST_F(GpushareTest, WithoutAnExtenderTheFullestGpuWithRoomIsTaken) {
