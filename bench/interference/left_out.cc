@@ -81,8 +81,8 @@ LeftOutFigures LeaveOutEach(const std::vector<CoRunSample>& samples, LeftOutUnit
   return Means(sums);
 }
 
-LeftOutFigures KnowAFifth(const std::vector<CoRunSample>& samples, const std::string& gpu_type, bool knows_other_types,
-                          std::uint32_t seed) {
+SeenAndAsked DrawAFifth(const std::vector<CoRunSample>& samples, const std::string& gpu_type, bool knows_other_types,
+                        std::uint32_t seed) {
   std::set<Pair> all;
   for (const CoRunSample& sample : samples) {
     if (sample.gpu_type == gpu_type) all.insert(PairOf(sample));
@@ -91,17 +91,23 @@ LeftOutFigures KnowAFifth(const std::vector<CoRunSample>& samples, const std::st
   std::mt19937 random(seed);
   Shuffle(pairs, random);
   const std::set<Pair> known(pairs.begin(), pairs.begin() + static_cast<std::ptrdiff_t>(pairs.size() / 5));
-  std::vector<CoRunSample> seen, asked;
+  SeenAndAsked drawn;
   for (const CoRunSample& sample : samples) {
     const bool is_here = sample.gpu_type == gpu_type;
     if (known.contains(PairOf(sample)) || (!is_here && knows_other_types)) {
-      seen.push_back(sample);
+      drawn.seen.push_back(sample);
     } else if (is_here) {
-      asked.push_back(sample);
+      drawn.asked.push_back(sample);
     }
   }
+  return drawn;
+}
+
+LeftOutFigures KnowAFifth(const std::vector<CoRunSample>& samples, const std::string& gpu_type, bool knows_other_types,
+                          std::uint32_t seed) {
+  const SeenAndAsked drawn = DrawAFifth(samples, gpu_type, knows_other_types, seed);
   LeftOutFigures sums;
-  AddFigures(seen, asked, sums);
+  AddFigures(drawn.seen, drawn.asked, sums);
   return Means(sums);
 }
 

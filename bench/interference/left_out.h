@@ -27,8 +27,16 @@ enum class LeftOutUnit { kJob, kFamily };
 LeftOutFigures LeaveOutEach(const std::vector<CoRunSample>& samples, LeftOutUnit unit, bool only_own,
                             int seen_co_runs = 0);
 
-// Knows a fifth of the pairs on `gpu_type`, in both orders, drawn by `seed`; on other types the same pairs, or all
-// (`knows_other_types`). Tells the rest on `gpu_type`.
+struct SeenAndAsked {
+  std::vector<CoRunSample> seen = {}, asked = {};
+};
+
+// Seen is a fifth of the pairs on `gpu_type`, in both orders, drawn by `seed`; on other types the same pairs, or all
+// (`knows_other_types`). Asked is the rest on `gpu_type`.
+SeenAndAsked DrawAFifth(const std::vector<CoRunSample>& samples, const std::string& gpu_type, bool knows_other_types,
+                        std::uint32_t seed);
+
+// Knows what DrawAFifth() lets be seen, and tells the rest.
 LeftOutFigures KnowAFifth(const std::vector<CoRunSample>& samples, const std::string& gpu_type, bool knows_other_types,
                           std::uint32_t seed);
 

@@ -76,6 +76,8 @@ double InterferenceModel::WidthOf(const PairPoint& point) const {
 std::vector<SpeedShare> InterferenceModel::Predict(const std::vector<PairQuestion>& questions) const {
   std::vector<PairPoint> points;
   for (PairQuestion q : questions) {
+    q.job = WithPossibleFeatures(std::move(q.job));
+    q.partner = WithPossibleFeatures(std::move(q.partner));
     known_features_.Fill(q.job, q.gpu_type);
     known_features_.Fill(q.partner, q.gpu_type);
     points.push_back(encoder_.Encode(q.job, q.partner, q.gpu_type));
@@ -99,8 +101,10 @@ std::vector<SpeedShare> InterferenceModel::Predict(const std::vector<PairQuestio
     const bool is_new = points[i].job < 0 || points[i].partner < 0;  // So is one whose family is new.
     const double reach = kNinetyPercent * std::max(WidthOf(points[i]) * scale.deviation * deviation,
                                                    is_new ? kLeastDeviationOfNew : 0.0);
-    // No job is faster than alone.
-    const auto speed_at = [](double log_slow_down) { return std::exp(-std::max(0.0, log_slow_down)); };
+    // No job is faster than alone; and what is no number is no reason to share.
+    const auto speed_at = [](double log_slow_down) {
+      return std::isnan(log_slow_down) ? kMinSpeedShare : std::exp(-std::max(0.0, log_slow_down));
+    };
     speeds.push_back({speed_at(middle), speed_at(middle + reach), speed_at(middle - reach)});
   }
   return speeds;

@@ -34,7 +34,7 @@ class InterferenceModel {
   InterferenceModel(std::vector<CoRunSample> samples, const InterferenceParameters& parameters);
 
   // Several at once are cheaper than one after the other. Features that are missing are those of the samples, if they
-  // have the same job.
+  // have the same job; so are those that cannot have been measured.
   std::vector<SpeedShare> Predict(const std::vector<PairQuestion>& questions) const;
   // With all of `partners` on the GPU; alone, a job has its solo speed. Each partner takes as much time of a step as it
   // does alone beside the job. More partners never make it faster.

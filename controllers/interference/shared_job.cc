@@ -6,6 +6,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "clientlib/base/lower_case.h"
+
 namespace grus {
 namespace {
 
@@ -14,7 +16,6 @@ constexpr std::size_t kMaxDigits = 9;
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 std::string Without(const std::string& name, std::size_t begin, std::size_t end) {
   for (; begin > 0 && kSeparators.find(name[begin - 1]) != std::string_view::npos; --begin) {
@@ -37,7 +38,7 @@ double NumberAt(std::string_view name, std::size_t begin, std::size_t& end) {
 std::optional<WorkloadFamily> NamedBatch(const std::string& name) {
   static constexpr std::array<std::string_view, 5> kWords = {"batchsize", "batch size", "batch", "bs", "b"};
   std::string lower = name;
-  std::ranges::transform(lower, lower.begin(), [](char c) { return c == '_' || c == '-' ? ' ' : Lower(c); });
+  std::ranges::transform(lower, lower.begin(), [](char c) { return c == '_' || c == '-' ? ' ' : kube::LowerCase(c); });
   for (const std::string_view word : kWords) {
     for (std::size_t at = lower.find(word); at != std::string::npos; at = lower.find(word, at + 1)) {
       if (at == 0 || IsLetter(lower[at - 1]) || IsDigit(lower[at - 1])) continue;
@@ -83,6 +84,15 @@ std::optional<std::string> WhyNoFeatures(const SoloFeatures& solo) {
     if (amount && !(*amount > 0 && std::isfinite(*amount))) return "memory, step time and batch size are above 0";
   }
   return std::nullopt;
+}
+
+SharedJob WithPossibleFeatures(SharedJob job) {
+  for (const auto feature : kSoloFeatures) {
+    SoloFeatures alone;
+    alone.*feature = job.solo.*feature;
+    if (WhyNoFeatures(alone)) (job.solo.*feature).reset();
+  }
+  return job;
 }
 
 WorkloadFamily FamilyOf(const SharedJob& job) {

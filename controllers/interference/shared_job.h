@@ -25,6 +25,8 @@ inline constexpr std::array kSoloFeatures = {&SoloFeatures::gpu_utilization, &So
                                              &SoloFeatures::memory_mebibytes, &SoloFeatures::step_milliseconds,
                                              &SoloFeatures::batch_size};
 
+// Jobs with one fingerprint are to have one set of features, means of what was measured: with each new sample in them,
+// every question about the job were a new one for PairSpeedCache.
 struct SharedJob {
   std::string fingerprint = {};  // Of workload and configuration. Empty: not known, so it is like no other job.
   std::string family = {};       // The workload, whatever its batch size. Empty: as the fingerprint says (FamilyOf).
@@ -62,6 +64,8 @@ inline constexpr double kMaxCount = 1e12;  // Of measurements of a pair.
 // Why no such speed, or feature, can have been measured; nullopt if it can.
 std::optional<std::string> WhyNoSpeed(double speed);
 std::optional<std::string> WhyNoFeatures(const SoloFeatures& solo);
+// Features that cannot have been measured become features that are not known.
+SharedJob WithPossibleFeatures(SharedJob job);
 
 struct WorkloadFamily {
   std::string name;

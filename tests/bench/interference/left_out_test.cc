@@ -12,7 +12,7 @@ namespace {
 
 const std::filesystem::path kData = kit::TreePath("bench/data");
 
-// The bounds are those of issue 21, on public tables; docs/interference.md has what is reached.
+// The bounds are those that were asked for, on public tables; docs/interference.md has what is reached.
 TEST(LeaveOutEach, TellsTrainingsThatItHasNotSeen) {
   const auto samples = kit::Must(LoadAlnair(kData));
   ASSERT_EQ(samples.size(), 216u);

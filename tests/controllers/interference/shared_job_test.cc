@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 namespace grus {
 namespace {
@@ -66,6 +67,12 @@ TEST(WhyNoFeatures, NamesWhatCannotBe) {
   solo = {};
   solo.memory_mebibytes = 0;
   EXPECT_TRUE(WhyNoFeatures(solo));
+}
+
+TEST(WithPossibleFeatures, DropsOnlyWhatCannotHaveBeenMeasured) {
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  const SharedJob job = WithPossibleFeatures({"a", "f", {none, 0, -1, 5, std::numeric_limits<double>::infinity()}});
+  EXPECT_EQ(job, (SharedJob{"a", "f", {std::nullopt, 0, std::nullopt, 5, std::nullopt}}));
 }
 
 }  // namespace
