@@ -11,6 +11,9 @@ using kube::ErrorCode;
 using kube::Json;
 using kube::Status;
 
+// Of an answer the version and the UID are read, and a pod is long.
+const kube::WriteOptions kMetadataOnly = {.metadata_only = true};
+
 std::string NameOf(const Json& object) {
   const Json* name = object.At({"metadata", "name"});
   return name && name->AsString() ? *name->AsString() : std::string();
@@ -83,7 +86,7 @@ Status ChildWriter::Bring(const WantedChild& child) {
 }
 
 Status ChildWriter::Create(const kube::Kind& kind, const Json& child, std::string* uid) {
-  auto created = client_.Create(kind, owner_.ns, child, {}, stop_);
+  auto created = client_.Create(kind, owner_.ns, child, kMetadataOnly, stop_);
   if (created && uid != nullptr) *uid = (*created)->metadata.uid;
   return Noted(std::move(created), "create", kind, NameOf(child));
 }
@@ -136,13 +139,14 @@ Status ChildWriter::Restore(const kube::Kind& kind, const std::string& uid, cons
 }
 
 Status ChildWriter::Patch(const kube::Kind& kind, const std::string& name, const kube::JsonPatch& patch) {
-  return Noted(client_.Patch(kind, {owner_.ns, name}, kube::PatchType::kJson, patch.operations(), {}, stop_), "patch",
-               kind, name);
+  return Noted(client_.Patch(kind, {owner_.ns, name}, kube::PatchType::kJson, patch.operations(), kMetadataOnly, stop_),
+               "patch", kind, name);
 }
 
 Status ChildWriter::Merge(const kube::Kind& kind, const std::string& name, const std::string& uid, Json patch) {
   patch["metadata"]["uid"] = uid;
-  return Noted(client_.Patch(kind, {owner_.ns, name}, kube::PatchType::kMerge, patch, {}, stop_), "patch", kind, name);
+  return Noted(client_.Patch(kind, {owner_.ns, name}, kube::PatchType::kMerge, patch, kMetadataOnly, stop_), "patch",
+               kind, name);
 }
 
 Status ChildWriter::Delete(const kube::Kind& kind, const kube::ObjectMeta& child, const kube::DeleteOptions& options) {
