@@ -96,7 +96,7 @@ int Run(int nodes, int rounds) {
   kube::Informer pod_cache(client, kube::KindOf<kube::Pod>(), {}, clock, log);
   ClusterAccount account(node_cache, pod_cache, clock);
   kube::Registry metrics;
-  Extender extender(client, pod_cache, account, clock, log, metrics);
+  Extender extender(client, pod_cache, node_cache, account, clock, log, metrics);
   for (kube::Informer* cache : {&node_cache, &pod_cache}) cache->Start();
   for (kube::Informer* cache : {&node_cache, &pod_cache}) {
     if (!cache->WaitForSync(clock.Now() + std::chrono::minutes(5))) return 1;

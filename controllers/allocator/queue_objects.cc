@@ -70,7 +70,12 @@ QueueStop Of(api::QueueStop stop) {
 }
 
 PoolPlacement Of(api::PoolPlacement placement) {
-  return placement == api::PoolPlacement::kSpread ? PoolPlacement::kSpread : PoolPlacement::kBinPack;
+  switch (placement) {
+    case api::PoolPlacement::kBinPack: return PoolPlacement::kBinPack;
+    case api::PoolPlacement::kSpread: return PoolPlacement::kSpread;
+    case api::PoolPlacement::kUtilSched: return PoolPlacement::kUtilSched;
+  }
+  return PoolPlacement::kBinPack;
 }
 
 QueueSpec SpecOf(const api::GpuQueue& queue) {

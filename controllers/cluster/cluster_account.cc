@@ -7,9 +7,11 @@
 #include "controllers/policy/claimed_gpus.h"
 #include "controllers/policy/cluster_objects.h"
 #include "controllers/policy/gpu_parts.h"
+#include "controllers/policy/gpushare_gpus.h"
 #include "controllers/policy/placement.h"
 #include "controllers/policy/reservation_keeper.h"
 #include "controllers/policy/waited.h"
+#include "crds/types/gpushare_names.h"
 #include "crds/types/sharing_names.h"
 
 namespace grus {
@@ -40,14 +42,18 @@ bool AskForTheSame(const kube::Pod& a, const kube::Pod& b) {
   };
   return a.spec.containers == b.spec.containers && a.spec.init_containers == b.spec.init_containers &&
          a.spec.resources == b.spec.resources && is_same(api::kHeldGpusAnnotation) &&
-         is_same(api::kPlannedGpuAnnotation) && is_same(api::kMemoryMiBAnnotation);
+         is_same(api::kPlannedGpuAnnotation) && is_same(api::kMemoryMiBAnnotation) && is_same(api::kGpushareIndex);
 }
 
 // With the GPUs of which it has any, if they are known.
 Resources HoldingOf(const kube::Pod& pod, const PodDevices* devices) {
   Resources request = RequestOf(pod, devices);
   if (!AsksForGpuParts(request)) return request;
-  return OnGpu(std::move(request), GpusOf(pod));
+  std::string gpus = GpusOf(pod);
+  // Before a pod is bound, nobody but its user has written that.
+  const bool may_be_assumed = !pod.spec.node_name.empty() && request.Extended(api::kGpuMemResource) > 0;
+  if (gpus.empty() && may_be_assumed) gpus = AssumedGpuOf(pod);
+  return OnGpu(std::move(request), gpus);
 }
 
 // The scheduler may bind it now.
@@ -121,7 +127,7 @@ void ClusterAccount::OnNode(const kube::Change& change) {
   const auto* before = static_cast<const kube::Node*>(change.before.get());
   const auto* after = static_cast<const kube::Node*>(change.after.get());
   if (before && after && before->spec == after->spec && before->status.allocatable == after->status.allocatable &&
-      before->metadata.labels == after->metadata.labels &&
+      before->status.capacity == after->status.capacity && before->metadata.labels == after->metadata.labels &&
       before->metadata.Annotation(api::kGpuInventoryAnnotation) ==
           after->metadata.Annotation(api::kGpuInventoryAnnotation) &&
       before->metadata.is_being_deleted() == after->metadata.is_being_deleted()) {
@@ -201,7 +207,10 @@ void ClusterAccount::OnPod(const kube::Change& change, bool is_first_list) {
                                                                    before->metadata.labels == after->metadata.labels));
   Apply([&](Effects& effects) {
     NoteWaitingLocked(before, after, is_first_list, effects);
-    if (!is_same_holding) {
+    // Of a pod that is being bound, the GPU that it was given counts, whatever its user writes meanwhile.
+    const bool is_nominated = is_same_pod && !holds.empty() && held == holds && after->spec.node_name.empty();
+    const Resources* const given = is_nominated ? ledger_.RequestOf(std::string(after->metadata.uid)) : nullptr;
+    if (!is_same_holding && !(given != nullptr && NamesGpu(*given))) {
       effects.has_used = true;
       effects.has_freed = !held.empty();
       // Bind() replaces the holding of a pod that now holds another node or other resources.
@@ -323,7 +332,7 @@ void ClusterAccount::KeepPlaces(const std::string& owner, const ShapePtr& wanted
     const PoolPlacement in_pool =
         queues_.is_active() ? queues_.PlacementIn(queues_.HomeOf(owner)) : PoolPlacement::kBinPack;
     const PoolPlacement placement = shape->placement.value_or(in_pool);
-    const bool are_on_few_nodes = placement == PoolPlacement::kBinPack && !HasConstraints(ledger_, {shape});
+    const bool are_on_few_nodes = Packs(placement) && !HasConstraints(ledger_, {shape});
     if (!are_on_few_nodes) KeepChosenPlaces(ledger_, owner, shape, count, placement);
     else ledger_.KeepPlaces(owner, *shape, count);
     effects.has_used = ledger_.PlacesOf(owner).size() != before;

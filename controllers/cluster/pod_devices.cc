@@ -88,6 +88,8 @@ PodDevices::PodDevices(Caches caches, const kube::Log& log)
   caches.templates.AddHandler([this](const kube::Change& change, bool) { OnTemplate(change); });
   caches.classes.AddHandler([this](const kube::Change& change, bool) { OnClass(change); });
   caches.slices.AddHandler([this](const kube::Change& change, bool) { OnSlice(change); });
+  if (caches.unhealthy_gpus == nullptr) return;
+  caches.unhealthy_gpus->AddHandler([this](const kube::Change& change, bool) { OnUnhealthyGpus(change); });
 }
 
 void PodDevices::OnResourceClaim(const kube::Change& change) {
@@ -322,6 +324,7 @@ NodeState StateOf(const kube::Node& node, const PodDevices* devices) {
   NodeState state = StateOf(node);
   if (devices) {
     devices->WithholdClaimed(state.name, state.allocatable);
+    devices->WithholdUnhealthy(node, state.allocatable);
     devices->AddDevicesOf(state.name, state.allocatable);
   }
   return state;

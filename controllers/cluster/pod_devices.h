@@ -10,7 +10,8 @@
 //
 // Any other class counts if its selectors are understood and each of its devices belongs to one node, and to one claim
 // at a time. Devices of other classes are left out, of pods and of nodes; so are all devices if the cluster lacks the
-// API or grus the permission to read it. Thread-safe; callbacks run on the thread that brought the change.
+// API or grus the permission to read it. GPUs that somebody has taken out of use, as gpushare has it, are not offered.
+// Thread-safe; callbacks run on the thread that brought the change.
 #pragma once
 
 #include <functional>
@@ -18,6 +19,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -29,6 +31,18 @@
 #include "controllers/policy/node_match.h"
 
 namespace grus {
+
+// A ConfigMap that may be one of those in policy/gpushare_gpus.h; nothing else is read of it.
+struct UnhealthyGpusData {
+  std::string gpus = {};
+  static std::span<const kube::FieldInfo> Fields();
+  friend bool operator==(const UnhealthyGpusData&, const UnhealthyGpusData&) = default;
+};
+
+struct UnhealthyGpus : kube::Object {
+  UnhealthyGpusData data;
+  static const kube::Kind& ResourceKind();
+};
 
 struct DeviceNeeds {
   Resources devices;
@@ -46,6 +60,7 @@ class PodDevices {
  public:
   struct Caches {
     kube::Informer &claims, &templates, &classes, &slices;
+    kube::Informer* unhealthy_gpus = nullptr;  // Of UnhealthyGpus. Null: nobody takes GPUs out of use in this way.
   };
   // Registers handlers: the informers must outlive this, and be stopped and joined before it goes.
   PodDevices(Caches caches, const kube::Log& log);
@@ -61,6 +76,7 @@ class PodDevices {
   void AddDevicesOf(const std::string& node, Resources& allocatable) const;
   // Takes away the GPUs of which claims have parts by grus' own driver, so that nobody is planned there by another way.
   void WithholdClaimed(const std::string& node, Resources& allocatable) const;
+  void WithholdUnhealthy(const kube::Node& node, Resources& allocatable) const;
 
  private:
   struct Class {
@@ -75,6 +91,7 @@ class PodDevices {
   void OnTemplate(const kube::Change& change);
   void OnClass(const kube::Change& change);
   void OnSlice(const kube::Change& change);
+  void OnUnhealthyGpus(const kube::Change& change);
   void TellAll() const;
   // Whether all slices of its pool are there and none is newer: otherwise the scheduler allocates nothing of the pool.
   bool IsCurrent(const kube::ResourceSlice& slice) const;

@@ -13,6 +13,11 @@
 #include "crds/types/sharing_names.h"
 
 namespace grus {
+namespace {
+
+constexpr std::size_t kNodesOfIndex = 4;  // To build one costs about as much for so many nodes as to score one.
+
+}  // namespace
 
 // One pod, while the account's lock is held.
 class PodPlacer::Question {
@@ -23,17 +28,20 @@ class PodPlacer::Question {
         owner_name_(OwnerOf(pod)),
         owner_(ledger_.FindOwner(owner_name_)),
         shape_(account.NeedOfLocked(pod)),
-        asks_for_parts_(AsksForGpuParts(shape_->request)) {}
+        asks_for_parts_(AsksForGpuParts(shape_->request)),
+        is_stranger_(owner_ == 0 && ledger_.RequestOf(uid_) == nullptr),
+        known_index_(ledger_.FindIndex(*shape_)) {}
 
   const PodShape& shape() const { return *shape_; }
   // Made at the first call for such a pod, by a look at all nodes.
   const FitIndex& index() const {
     if (!index_) index_ = ledger_.IndexFor(*shape_);
+    known_index_ = index_.get();
     return *index_;
   }
   bool asks_for_parts() const { return asks_for_parts_; }
   const LedgerNode* Find(std::string_view name) const {
-    const LedgerNode* const node = ledger_.FindNode(std::string(name));
+    const LedgerNode* const node = ledger_.FindNode(name);
     return node != nullptr && node->is_known ? node : nullptr;
   }
 
@@ -45,8 +53,9 @@ class PodPlacer::Question {
     return taken;
   }
   std::string WhyNot(const LedgerNode& node) const {
-    const bool is_stranger = owner_ == 0 && ledger_.HeldOn(uid_, node) == nullptr;
-    return is_stranger ? WhyNot(node, node.used) : WhyNot(node, TakenOn(node));
+    // What is reserved is taken to the index, so it knows where there is room and not where there is none.
+    if (known_index_ != nullptr && known_index_->CopiesOn(node.id) > 0) return {};
+    return is_stranger_ ? WhyNot(node, node.used) : WhyNot(node, TakenOn(node));
   }
   std::string WhyNot(const LedgerNode& node, const Resources& taken) const {
     const Resources& offered = node.state.allocatable;
@@ -69,8 +78,8 @@ class PodPlacer::Question {
     if (!planned.empty()) return node.GpuFor(*shape_, taken, planned);
     if (const Place* const place = PlaceOn(node)) return node.GpuFor(*shape_, taken, place->gpu);
     std::optional<LonePlace> best;
-    if (node.PlacementOf(*shape_) == PoolPlacement::kBinPack) {
-      best = LeastFragmentingOn(ledger_, index(), node, taken);
+    if (Packs(node.PlacementOf(*shape_))) {
+      best = LeastFragmentingOn(ledger_, *shape_, node, taken);
     }
     // That looks at thousandths alone; what else the pod asks for may not fit there.
     return node.GpuFor(*shape_, taken, best ? best->gpus : std::string());
@@ -78,7 +87,7 @@ class PodPlacer::Question {
   bool has_owner() const { return !owner_name_.empty(); }
   // A node of which others must not keep it: its own place, or its own room.
   bool IsAtHomeOn(const LedgerNode& node) const {
-    return PlaceOn(node) != nullptr || ledger_.HeldOn(uid_, node) != nullptr;
+    return !is_stranger_ && (PlaceOn(node) != nullptr || ledger_.HeldOn(uid_, node) != nullptr);
   }
   bool HasRoomOfItsOwn() const {
     if (owner_ == 0) return false;
@@ -95,6 +104,8 @@ class PodPlacer::Question {
   const ShapePtr shape_;
   mutable std::shared_ptr<const FitIndex> index_;
   const bool asks_for_parts_;
+  const bool is_stranger_;  // Nothing is held for it anywhere.
+  mutable const FitIndex* known_index_;
 };
 
 std::vector<std::string> PodPlacer::WhyNot(const kube::Pod& pod, std::span<const std::string_view> nodes) const {
@@ -135,30 +146,40 @@ std::vector<NodeRank> PodPlacer::Rank(const kube::Pod& pod, std::span<const std:
   const PodShape& shape = question.shape();
   const std::string device(shape.request.Accelerator());
   if (device.empty()) return ranks;
+  const auto rank_by_sum = [&](NodeRank& rank, const LedgerNode& node) {
+    const std::int64_t offered = node.state.allocatable.Extended(device);
+    const auto free = static_cast<double>(RestOf(offered, node.used.Extended(device)));
+    rank.is_known = true;
+    rank.rank = rank.placement == PoolPlacement::kSpread ? free : -free;
+  };
   std::vector<NodeId> packed;  // And the places of these in `nodes`.
   std::vector<std::size_t> at;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const LedgerNode* const node = question.Find(nodes[i]);
     if (node == nullptr || node->state.allocatable.Extended(device) <= 0) continue;
-    const auto free =
-        static_cast<double>(RestOf(node->state.allocatable.Extended(device), node->used.Extended(device)));
-    const PoolPlacement placement = node->PlacementOf(shape);
-    ranks[i] = {placement, placement == PoolPlacement::kSpread ? free : -free, true};
+    ranks[i].placement = node->PlacementOf(shape);
     if (question.IsAtHomeOn(*node)) {
+      ranks[i].is_known = true;
       ranks[i].rank = std::numeric_limits<double>::infinity();
-      continue;
+    } else if (question.asks_for_parts() && Packs(ranks[i].placement)) {
+      packed.push_back(node->id);
+      at.push_back(i);
+    } else {
+      rank_by_sum(ranks[i], *node);
     }
-    if (placement != PoolPlacement::kBinPack) continue;
-    packed.push_back(node->id);
-    at.push_back(i);
   }
-  if (!question.asks_for_parts() || packed.empty()) return ranks;
-  const auto scores = FragmentationScores(account_.ledger_, question.index(), packed);
-  if (std::ranges::none_of(scores, [](const auto& score) { return score.has_value(); })) return ranks;
+  // An index pays where a good part of all nodes is looked at, and the next such pod finds it.
+  if (packed.size() * kNodesOfIndex > account_.ledger_.node_limit()) (void)question.index();
+  const auto scores = FragmentationScores(account_.ledger_, shape, packed);
+  const bool are_scored = std::ranges::any_of(scores, [](const auto& score) { return score.has_value(); });
   for (std::size_t i = 0; i < packed.size(); ++i) {
     NodeRank& rank = ranks[at[i]];
-    rank.is_known = scores[i].has_value();
-    rank.rank = scores[i].value_or(0);
+    if (!are_scored) {
+      rank_by_sum(rank, *account_.ledger_.NodeAt(packed[i]));
+    } else {
+      rank.is_known = scores[i].has_value();
+      rank.rank = scores[i].value_or(0);
+    }
   }
   return ranks;
 }
@@ -194,6 +215,33 @@ void PodPlacer::GiveBack(const kube::Pod& pod, const std::string& node) {
     if (now && now->metadata.uid == pod.metadata.uid) account_.CountLocked(*now);
     effects.has_used = effects.has_freed = true;
   });
+}
+
+HoldingsLook PodPlacer::LookAt(std::span<const std::shared_ptr<const kube::Node>> nodes,
+                               std::span<const std::shared_ptr<const kube::Pod>> pods) const {
+  HoldingsLook look{std::vector<Resources>(nodes.size()), std::vector<Resources>(nodes.size()),
+                    std::vector<Resources>(pods.size()), std::vector<std::string>(pods.size())};
+  const std::lock_guard lock(account_.mutex_);
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const LedgerNode* const node = account_.ledger_.FindNode(nodes[i]->metadata.name);
+    if (node == nullptr) continue;
+    look.offered[i] = node->state.allocatable;
+    look.taken[i] = node->used;
+  }
+  for (std::size_t i = 0; i < pods.size(); ++i) {
+    const std::string uid(pods[i]->metadata.uid);
+    const Resources* const held = account_.ledger_.RequestOf(uid);
+    if (held == nullptr || !NamesGpu(*held)) continue;
+    look.held[i] = *held;
+    look.held_on[i] = pods[i]->spec.node_name;
+    if (!look.held_on[i].empty()) continue;
+    // The cache does not know the node of a pod that is being bound.
+    for (const auto& node : nodes) {
+      const LedgerNode* const found = account_.ledger_.FindNode(node->metadata.name);
+      if (found != nullptr && account_.ledger_.HeldOn(uid, *found) != nullptr) look.held_on[i] = node->metadata.name;
+    }
+  }
+  return look;
 }
 
 }  // namespace grus

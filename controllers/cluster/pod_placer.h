@@ -6,6 +6,7 @@
 // filters have looked at whatever Kubernetes counts.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,6 +22,13 @@ struct NodeRank {
   PoolPlacement placement = PoolPlacement::kBinPack;
   double rank = 0;
   bool is_known = false;  // False: nothing is known of it, or it has no room.
+};
+
+// What the account knows of some nodes and pods, all at one moment.
+struct HoldingsLook {
+  std::vector<Resources> offered, taken;  // Of each node; a place that is kept counts as taken. Unknown: nothing.
+  std::vector<Resources> held;            // By each pod, bound or being bound, as by OnGpu().
+  std::vector<std::string> held_on;       // By each pod: on which of these nodes; empty: on another, or nothing.
 };
 
 class PodPlacer {
@@ -41,6 +49,9 @@ class PodPlacer {
   // they are seen bound. Error (kConflict): no GPU there has the room (any more).
   kube::Result<std::string> Take(const kube::Pod& pod, const std::string& node);
   void GiveBack(const kube::Pod& pod, const std::string& node);  // It was not bound there after all.
+
+  HoldingsLook LookAt(std::span<const std::shared_ptr<const kube::Node>> nodes,
+                      std::span<const std::shared_ptr<const kube::Pod>> pods) const;
 
  private:
   class Question;

@@ -8,8 +8,11 @@
 #include <utility>
 
 #include "clientlib/base/wait.h"
+#include "controllers/extender/gpushare_contract.h"
 #include "controllers/extender/node_scores.h"
 #include "controllers/extender/scheduler_call.h"
+#include "controllers/extender/utilization_watch.h"
+#include "controllers/policy/gpushare_gpus.h"
 #include "crds/types/sharing_names.h"
 
 namespace grus {
@@ -48,10 +51,11 @@ bool IsUnclear(const Error& error) {
 
 }  // namespace
 
-Extender::Extender(kube::Client& client, const kube::Informer& pods, ClusterAccount& account, const kube::Clock& clock,
-                   const kube::Log& log, kube::Registry& metrics)
+Extender::Extender(kube::Client& client, const kube::Informer& pods, const kube::Informer& nodes,
+                   ClusterAccount& account, const kube::Clock& clock, const kube::Log& log, kube::Registry& metrics)
     : client_(client),
       pods_(pods),
+      nodes_(nodes),
       placer_(account),
       refused_(client, pods, account, clock),
       clock_(clock),
@@ -93,7 +97,9 @@ Result<std::string> Extender::Prioritize(std::string_view body) {
   return Measure("prioritize", [&]() -> Result<std::string> {
     const Result<NodesCall> call = ReadNodesCall(body);
     if (!call) return call.error();
-    return PrioritizeAnswer(*call, ScoresOf(placer_.Rank(*call->pod, call->nodes)));
+    std::vector<NodeRank> ranks = placer_.Rank(*call->pod, call->nodes);
+    if (utilization_ != nullptr) utilization_->Rank(call->nodes, ranks);
+    return PrioritizeAnswer(*call, ScoresOf(ranks));
   });
 }
 
@@ -151,17 +157,43 @@ kube::Status Extender::BindPod(const BindCall& call) {
   if (!binding) return Error(ErrorCode::kConflict, "it is being bound by an earlier call");
   Result<std::string> gpus = placer_.Take(*pod, call.node);
   if (!gpus) return std::move(gpus).error();
-  Json annotations = Json::MakeObject();
-  if (!gpus->empty()) {
-    annotations[api::kPlannedGpuAnnotation] = *gpus;
-    // Whoever wrote it before the pod runs, it was not the agent; it would count instead.
-    if (!pod->metadata.Annotation(api::kHeldGpusAnnotation).empty()) annotations[api::kHeldGpusAnnotation] = "";
-  }
+  const Json annotations = AnnotationsFor(*pod, call.node, *gpus);
   kube::Status bound = client_.Bind(call.pod, std::string(pod->metadata.uid), call.node, annotations);
   if (!bound && IsUnclear(bound.error())) bound = IsBound(*pod, call.node, std::move(bound).error());
   if (bound) refused_.Forget(call.pod);
   else if (!IsUnclear(bound.error())) placer_.GiveBack(*pod, call.node);
   return bound;
+}
+
+Json Extender::AnnotationsFor(const kube::Pod& pod, const std::string& node, const std::string& gpus) const {
+  Json annotations = Json::MakeObject();
+  const std::int64_t gib = GpuMemOf(pod);
+  if (gib > 0) ClearGpushareAnnotations(pod, annotations);
+  if (gpus.empty()) return annotations;
+  annotations[api::kPlannedGpuAnnotation] = gpus;
+  // Whoever wrote it before the pod runs, it was not the agent; it would count instead.
+  if (!pod.metadata.Annotation(api::kHeldGpusAnnotation).empty()) annotations[api::kHeldGpusAnnotation] = "";
+  const auto known = gib > 0 ? nodes_.Get<kube::Node>({"", node}) : nullptr;
+  if (known) AddGpushareAnnotations(*known, gpus, gib, clock_.WallNow(), annotations);
+  return annotations;
+}
+
+Result<std::string> Extender::Inspect(std::string_view name) {
+  return Measure("inspect", [&]() -> Result<std::string> {
+    std::vector<std::shared_ptr<const kube::Node>> nodes;
+    if (name.empty()) {
+      nodes = nodes_.List<kube::Node>();
+      std::erase_if(nodes, [](const auto& node) { return GpushareGpusOf(*node).empty(); });
+      std::ranges::sort(nodes, {}, [](const auto& node) { return node->metadata.name; });
+    } else if (auto node = nodes_.Get<kube::Node>({"", std::string(name)})) {
+      nodes.push_back(std::move(node));
+    } else {
+      return InspectAnswer({}, "there is no node " + std::string(name));
+    }
+    std::vector<std::shared_ptr<const kube::Pod>> pods = pods_.List<kube::Pod>();
+    std::erase_if(pods, [](const auto& pod) { return GpuMemOf(*pod) <= 0; });
+    return InspectAnswer(Inspected(nodes, pods, placer_.LookAt(nodes, pods)));
+  });
 }
 
 kube::Status Extender::IsBound(const kube::Pod& pod, const std::string& node, kube::Error error) {

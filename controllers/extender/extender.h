@@ -23,19 +23,25 @@ namespace grus {
 
 struct BindCall;
 struct NodesCall;
+class UtilizationWatch;
 
 class Extender {
  public:
-  // All must outlive it. Pods are looked up in `pods`. `metrics`: not read after this has gone.
-  Extender(kube::Client& client, const kube::Informer& pods, ClusterAccount& account, const kube::Clock& clock,
-           const kube::Log& log, kube::Registry& metrics);
+  // All must outlive it. Pods and nodes are looked up in the caches. `metrics`: not read after this has gone.
+  Extender(kube::Client& client, const kube::Informer& pods, const kube::Informer& nodes, ClusterAccount& account,
+           const kube::Clock& clock, const kube::Log& log, kube::Registry& metrics);
   RefusedPods& refused_pods() { return refused_; }  // For a controller of its own.
+  // Before the first call. It must outlive it.
+  void SetUtilization(const UtilizationWatch& utilization) { utilization_ = &utilization; }
 
   // Each takes a body and returns the answer's, in JSON. A body that makes no sense is an error (kInvalidArgument).
   kube::Result<std::string> Filter(std::string_view body);
   kube::Result<std::string> Prioritize(std::string_view body);
   kube::Result<std::string> Preempt(std::string_view body);
   kube::Result<std::string> Bind(std::string_view body);  // Asks the API server.
+  // Not from a body, and not a scheduler: how many GiB the GPUs of a node have, and who has them, as gpushare's
+  // extender tells it. Empty: of all nodes that offer GPUs in this way.
+  kube::Result<std::string> Inspect(std::string_view node);
 
  private:
   kube::Result<std::string> Measure(const char* verb, const std::function<kube::Result<std::string>()>& answer);
@@ -43,16 +49,18 @@ class Extender {
   void AwaitRoom(const NodesCall& call, std::vector<std::string>& why_not);
   class Binding;
   kube::Status BindPod(const BindCall& call);
+  kube::Json AnnotationsFor(const kube::Pod& pod, const std::string& node, const std::string& gpus) const;
   // Whether a bind without an answer was done; `error` if that is not known either. Then the room stays taken.
   kube::Status IsBound(const kube::Pod& pod, const std::string& node, kube::Error error);
 
   kube::Client& client_;
-  const kube::Informer& pods_;
+  const kube::Informer &pods_, &nodes_;
   PodPlacer placer_;
   RefusedPods refused_;
   const kube::Clock& clock_;
   const kube::Log& log_;
   kube::Registry& metrics_;
+  const UtilizationWatch* utilization_ = nullptr;  // Null: nothing is measured.
   std::mutex mutex_;
   std::set<std::string> being_bound_;  // UIDs; guarded by mutex_.
 };

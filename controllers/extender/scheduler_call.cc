@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "clientlib/base/lower_case.h"
 #include "clientlib/model/json_scan.h"
 #include "clientlib/model/json_writer.h"
 
@@ -16,11 +17,9 @@ using kube::JsonScan;
 using kube::Result;
 using kube::Status;
 
-char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
 // As Go reads names of members: "NodeNames", "nodeNames" and "nodenames" are one.
 bool IsMember(std::string_view name, std::string_view lower) {
-  return std::ranges::equal(name, lower, [](char a, char b) { return Lower(a) == b; });
+  return std::ranges::equal(name, lower, [](char a, char b) { return kube::LowerCase(a) == b; });
 }
 
 Error Bad(std::string_view member, std::string_view expected) {
@@ -193,22 +192,27 @@ Result<BindCall> ReadBindCall(std::string_view body) {
 std::string FilterAnswer(const NodesCall& call, const std::vector<std::string>& why_not) {
   kube::JsonWriter failed;
   failed.StartObject();
-  std::string fit;
-  std::string_view comma;
+  const bool are_names = call.objects.empty();
+  // Whole nodes make megabytes, which are copied once.
+  const std::vector<std::string_view>& texts = are_names ? call.nodes : call.objects;
+  std::size_t size = 100;
+  for (const std::string_view text : texts) size += text.size() + 3;
+  std::string answer;
+  answer.reserve(size);
+  answer += are_names ? R"({"NodeNames":[)" : R"({"Nodes":{"items":[)";
+  std::string_view separator;
   for (std::size_t i = 0; i < call.nodes.size(); ++i) {
     if (!why_not[i].empty()) {
       failed.Key(call.nodes[i]);
       failed.String(why_not[i]);
       continue;
     }
-    fit.append(std::exchange(comma, ","));
-    if (call.objects.empty()) fit.append("\"").append(call.nodes[i]).append("\"");
-    else fit.append(call.objects[i]);
+    answer += std::exchange(separator, ",");
+    if (are_names) answer.append(1, '"').append(texts[i]).append(1, '"');
+    else answer += texts[i];
   }
   failed.EndObject();
-  const std::string nodes =
-      call.objects.empty() ? R"("NodeNames":[)" + fit + "]" : R"("Nodes":{"items":[)" + fit + "]}";
-  return "{" + nodes + R"(,"FailedNodes":)" + failed.Take() + "}";
+  return answer.append(are_names ? R"(],"FailedNodes":)" : R"(]},"FailedNodes":)").append(failed.Take()).append("}");
 }
 
 std::string PrioritizeAnswer(const NodesCall& call, const std::vector<int>& scores) {

@@ -13,7 +13,10 @@
 #include "controllers/elastic/elastic_children.h"
 #include "controllers/elastic/elastic_reconciler.h"
 #include "controllers/extender/extender.h"
+#include "controllers/extender/utilization_watch.h"
 #include "controllers/gang/gang_reconciler.h"
+#include "controllers/manager/leader_gate.h"
+#include "controllers/policy/gpushare_gpus.h"
 #include "controllers/profile/profile_keeper.h"
 #include "controllers/profile/running_jobs.h"
 #include "controllers/profiler/job_metrics.h"
@@ -157,6 +160,26 @@ struct UsageController {
   UsageWatch watch;
 };
 
+// What a kube-scheduler asks.
+struct ExtenderController {
+  ExtenderController(const Shared& with, kube::Registry& metrics)
+      : extender(with.client, with.pods, with.nodes, with.account, with.clock, with.log, metrics) {
+    extender.refused_pods().FeedQueue(with.Run(extender.refused_pods(), "refused-pods", 1));
+    if (with.options.usage_prometheus.empty()) return;
+    prometheus.emplace(with.to_prometheus, with.clock, std::vector{with.options.usage_prometheus});
+    utilization.emplace(
+        *prometheus,
+        UtilizationSource{with.options.usage_prometheus, with.options.usage_selector, with.options.gpu_weights},
+        with.clock, with.log);
+    utilization->FeedQueue(with.Run(*utilization, "utilization", 1));
+    extender.SetUtilization(*utilization);
+  }
+
+  Extender extender;
+  std::optional<Prometheus> prometheus;
+  std::optional<UtilizationWatch> utilization;
+};
+
 // GpuQueues and NodePools. Where their CRDs are not installed yet, there are none.
 struct QueueController {
   QueueController(const Shared& with, kube::Registry& metrics)
@@ -242,26 +265,6 @@ struct ProbeController {
   std::optional<Honoured> last;  // The last verdict that was logged.
 };
 
-// Only the leader writes (rule E4), even if this process was suspended and does not know yet that its lease has run
-// out. Events are exempt: they may still tell what it did.
-class LeaderGate final : public kube::WriteGate {
- public:
-  // `elector` may be null: then every write is allowed.
-  LeaderGate(kube::Client& client, const kube::LeaderElector* elector) : client_(client), elector_(elector) {
-    if (elector_ != nullptr) client_.SetWriteGate(this);
-  }
-  ~LeaderGate() override { client_.SetWriteGate(nullptr); }
-
-  kube::Status MayWrite(const kube::Kind& kind) const override {
-    if (&kind == &KindOf<kube::Event>() || elector_->IsLeader()) return {};
-    return kube::Error(kube::ErrorCode::kCancelled, "this process does not lead any more");
-  }
-
- private:
-  kube::Client& client_;
-  const kube::LeaderElector* elector_;
-};
-
 }  // namespace
 
 struct App::Impl {
@@ -280,7 +283,7 @@ struct App::Impl {
         devices({manager.AddInformer(KindOf<kube::ResourceClaim>(), Optional(Everything(options))),
                  manager.AddInformer(KindOf<kube::ResourceClaimTemplate>(), Optional(Everything(options))),
                  manager.AddInformer(KindOf<kube::DeviceClass>(), Optional({})),
-                 manager.AddInformer(KindOf<kube::ResourceSlice>(), Optional({}))},
+                 manager.AddInformer(KindOf<kube::ResourceSlice>(), Optional({})), UnhealthyGpusFor(options)},
                 log),
         account(nodes, pods, clock, options.nominations, &volumes, &devices, &metrics) {
     account.SetResizeSeconds(options.resize_seconds);
@@ -306,10 +309,13 @@ struct App::Impl {
     if (store) profiles.emplace(shared, *store);
     if (has_jobs && options.Runs("profiler")) profiler.emplace(shared, metrics);
     if (options.RecordsUsage()) usage.emplace(shared, *store, metrics);
-    if (options.Runs("extender")) {
-      extender.emplace(client, pods, account, clock, log, metrics);
-      extender->refused_pods().FeedQueue(shared.Run(extender->refused_pods(), "refused-pods", 1));
-    }
+    if (options.Runs("extender")) extender.emplace(shared, metrics);
+  }
+
+  // Null: nobody asks for GPUs in the way in which they are taken out of use.
+  kube::Informer* UnhealthyGpusFor(const Options& options) {
+    if (!options.Runs("extender")) return nullptr;
+    return &manager.AddInformer(KindOf<UnhealthyGpus>(), Optional({.namespaces = {kUnhealthyGpusNamespace}}));
   }
 
   void AddGangs(Shared& shared, kube::Registry& metrics) {
@@ -345,7 +351,7 @@ struct App::Impl {
   std::optional<PeerLeases> peers;
   std::optional<ProbeController> probe;
   std::optional<GangController> gangs, legacy_gangs;
-  std::optional<Extender> extender;
+  std::optional<ExtenderController> extender;
 };
 
 std::vector<const kube::Kind*> App::Kinds(const Options& options) {
@@ -372,7 +378,7 @@ kube::Status App::Run(std::stop_token stop) {
   return ran;
 }
 
-Extender* App::extender() { return impl_->extender ? &*impl_->extender : nullptr; }
+Extender* App::extender() { return impl_->extender ? &impl_->extender->extender : nullptr; }
 
 bool App::IsReady() const { return impl_->manager.IsReady(); }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "controllers/manager/extender_server.h"
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <string>
@@ -9,6 +10,7 @@
 #include "clientlib/auth/certificate_pair.h"
 #include "clientlib/auth/files.h"
 #include "clientlib/auth/tls_material.h"
+#include "controllers/version/version.h"
 
 namespace grus {
 namespace {
@@ -24,12 +26,20 @@ constexpr int kThreads = 32;
 // Go's clients keep connections for 90 s, and do not repeat a POST that meets our close.
 constexpr kube::Duration kIdle = std::chrono::minutes(2);
 
+constexpr char kInspectPath[] = "/gpushare-scheduler/inspect", kInspectBelow[] = "/gpushare-scheduler/inspect/";
+
 using Verb = Result<std::string> (Extender::*)(std::string_view);
 
-HttpReply Answer(Extender& extender, Verb verb, const kube::ServedRequest& request) {
-  Result<std::string> answer = (extender.*verb)(request.body);
+HttpReply Answer(Extender& extender, Verb verb, std::string_view what) {
+  Result<std::string> answer = (extender.*verb)(what);
   if (!answer) return {.status = 400, .body = answer.error().message() + "\n"};
   return {.content_type = "application/json", .body = *std::move(answer)};
+}
+
+// Of /inspect/NODE; empty: of all nodes. Names of nodes need no escapes.
+std::string_view NodeIn(std::string_view path) {
+  path.remove_prefix(std::min(path.size(), sizeof(kInspectPath)));
+  return path;
 }
 
 HttpServer::CertificateSource Certificates(const Options& options, const kube::Log& log) {
@@ -63,19 +73,34 @@ Result<std::unique_ptr<HttpServer>> ServeExtender(const Options& options, Extend
       if (!state.is_ready()) return {.status = 503, .body = "caches are not synced\n"};
       const bool is_bind = verb == &Extender::Bind;
       if (is_bind && !state.leads()) return {.status = 503, .body = "this replica does not lead\n"};
-      return Answer(extender, verb, request);
+      return Answer(extender, verb, request.body);
     };
     return HttpServer::Handler(answer, kube::HttpMethods::kPost);
   };
+  const auto inspect = [&extender, state](const kube::ServedRequest& request) -> HttpReply {
+    if (!state.is_ready()) return {.status = 503, .body = "caches are not synced\n"};
+    return Answer(extender, &Extender::Inspect, NodeIn(request.path));
+  };
+  const auto version = [](const kube::ServedRequest&) -> HttpReply { return {.body = kVersion}; };
   std::map<std::string, HttpServer::Handler> handlers = {{"/scheduler/filter", serve(&Extender::Filter)},
                                                          {"/scheduler/prioritize", serve(&Extender::Prioritize)},
                                                          {"/scheduler/preempt", serve(&Extender::Preempt)},
-                                                         {"/scheduler/bind", serve(&Extender::Bind)}};
+                                                         {"/scheduler/bind", serve(&Extender::Bind)},
+                                                         {"/gpushare-scheduler/filter", serve(&Extender::Filter)},
+                                                         {"/gpushare-scheduler/bind", serve(&Extender::Bind)},
+                                                         {kInspectPath, inspect},
+                                                         {kInspectBelow, inspect},
+                                                         {"/gpushare-scheduler/version", version},
+                                                         {"/version", version}};
   if (options.extender_client_ca_file.empty()) {
     const auto refuse = [](const kube::ServedRequest&) -> HttpReply {
-      return {.status = 403, .body = "bind is for clients with a certificate: set --extender-client-ca-file\n"};
+      return {.status = 403, .body = "for clients with a certificate only: set --extender-client-ca-file\n"};
     };
-    handlers["/scheduler/bind"] = HttpServer::Handler(refuse, kube::HttpMethods::kPost);
+    for (const char* path : {"/scheduler/bind", "/gpushare-scheduler/bind"}) {
+      handlers[path] = HttpServer::Handler(refuse, kube::HttpMethods::kPost);
+    }
+    // It names pods of all namespaces.
+    for (const char* path : {kInspectPath, kInspectBelow}) handlers[path] = refuse;
   }
   kube::HttpServerLimits limits;
   limits.body_bytes = kMostOfOne;

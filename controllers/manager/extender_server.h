@@ -16,8 +16,9 @@ struct ExtenderState {
   std::function<bool()> is_ready = {}, leads = {};  // Thread-safe.
 };
 
-// Serves /scheduler/filter, prioritize, preempt and bind; while not `is_ready`, 503: its caches may know nothing yet;
-// so is bind while this process does not lead. bind is 403 unless clients must have a certificate
+// Serves /scheduler/filter, prioritize, preempt and bind, and what gpushare's extender serves:
+// /gpushare-scheduler/filter, bind, inspect and inspect/NODE, and /version. While not `is_ready`, 503: its caches may
+// know nothing yet; so is bind while this process does not lead. bind is 403 unless clients must have a certificate
 // (options.extender_client_ca_file): it acts with grus' own rights. All must outlive it. Errors: an address that is
 // taken, files that make no sense.
 kube::Result<std::unique_ptr<kube::HttpServer>> ServeExtender(const Options& options, Extender& extender,

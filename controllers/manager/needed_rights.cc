@@ -8,6 +8,7 @@
 #include "clientlib/runtime/parallel.h"
 #include "controllers/cluster/lease_watch.h"
 #include "controllers/manager/leader_endpoint.h"
+#include "controllers/policy/gpushare_gpus.h"
 
 namespace grus {
 namespace {
@@ -162,6 +163,10 @@ std::vector<Right> NeededRights(const Options& options) {
       add({"patch", kGrus, "elastichorovodjobs", ns, "", "Alnair's annotations"});
       add({"patch", "batch", "jobs", ns, "", "Alnair's annotations"});
     }
+  }
+  for (const std::string_view verb : {"list", "watch"}) {
+    if (options.Runs("extender"))
+      add({verb, "", "configmaps", kUnhealthyGpusNamespace, "", "GPUs that are out of use"});
   }
   if (options.Runs("extender") && !options.extender_service.empty()) {
     constexpr std::string_view kDiscovery = "discovery.k8s.io";

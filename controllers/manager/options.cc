@@ -71,7 +71,7 @@ kube::Status CheckPair(const std::string& name, const std::string& cert_file, co
 struct Texts {
   std::string controllers = "elastic,gang,trial,queues,profiler", namespaces, level = "info", format = "text",
               nominations = "auto", profiles = "namespace", prometheus, scheduler_leases = "kube-system", owner_kinds,
-              extender_clients;
+              extender_clients, gpu_weights;
 };
 
 po::options_description Describe(Options& options, Texts& texts) {
@@ -131,6 +131,9 @@ po::options_description Describe(Options& options, Texts& texts) {
       "A Service without a selector in the namespace of the lease: while this process leads, it is where this leads "
       "to.");
   add("extender-pod-address", text(options.extender_pod_address, "IP"), "The address for that.");
+  add("gpu-weights", text(texts.gpu_weights, "LIST"),
+      "What a GPU counts in pools whose placement is UtilSched, by a part of its model's name, as A100=14,H100=20 "
+      "(beside K80=6, TITAN X=7 and V100=10). What is in use there says --usage-prometheus.");
   add("health-address", preset(options.health_address, "HOST:PORT"), "Address of /healthz and /readyz; 0: not served.");
   add("reconcile-threads",
       po::value(&options.reconcile_threads)->value_name("N")->default_value(options.reconcile_threads),
@@ -240,6 +243,9 @@ kube::Status Check(const Texts& texts, Options& options) {
   if (options.usage_selector.find_first_of("{}[]()") != std::string::npos) {
     return Bad("usage-selector", options.usage_selector, "matchers without braces, such as job=\"dcgm-exporter\"");
   }
+  const kube::Result<ModelWeights> weights = ModelWeights::Parse(texts.gpu_weights);
+  if (!weights) return kube::Error(weights.error()).with("--gpu-weights");
+  options.gpu_weights = *weights;
   for (const std::string& text : SplitList(texts.owner_kinds)) {
     const auto kind = ParseOwnerKind(text);
     if (!kind) return Bad("owner-kinds", text, "RESOURCE.GROUP such as rayclusters.ray.io");

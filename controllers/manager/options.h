@@ -9,6 +9,7 @@
 #include "clientlib/base/log.h"
 #include "clientlib/base/result.h"
 #include "controllers/cluster/nominations.h"
+#include "controllers/extender/utilization_score.h"
 #include "controllers/policy/workload_fingerprint.h"
 #include "controllers/profiler/pod_owners.h"
 
@@ -32,6 +33,7 @@ struct Options {
   std::string extender_cert_file, extender_key_file, extender_client_ca_file;
   std::string extender_service, extender_pod_address;  // Where the one that leads is found; empty: nobody is told.
   std::vector<std::string> extender_clients;  // Names in clients' certificates; empty: any that the CA has signed.
+  ModelWeights gpu_weights;                   // For nodes that are scored by what is measured.
   Nominations nominations = Nominations::kAuto;
   std::string own_namespace;  // Not an option: known once connected. Empty: no nomination probe.
   double resize_seconds = 20;

@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -62,10 +63,7 @@ class ClusterLedger {
       const std::function<void(const LedgerNode&, const std::string& owner, const Resources&)>& tell) const;
   void Release(const std::string& pod_uid);
   const Resources* RequestOf(const std::string& pod_uid) const;  // Null: not bound. Valid as PlacesOf().
-  const Resources* HeldOn(const std::string& pod_uid, const LedgerNode& node) const {  // Null: not bound there.
-    const auto found = bindings_.find(pod_uid);
-    return found == bindings_.end() || found->second.node != &node ? nullptr : &found->second.request;
-  }
+  const Resources* HeldOn(const std::string& pod_uid, const LedgerNode& node) const;  // Null: not bound there.
 
   // `owner` counts on `count` more pods of `shape` than are bound: replaces all its places, unless they are exactly
   // these. On few nodes, first on those where it is, ignoring reservations. Returns how many pods found a place.
@@ -84,12 +82,13 @@ class ClusterLedger {
 
   // For planning. The ledger updates the index as long as the caller holds it, and a few of those last asked for.
   std::shared_ptr<const FitIndex> IndexFor(const PodShape& shape);
+  const FitIndex* FindIndex(const PodShape& shape) const;  // Null: it would be built. Valid until IndexFor().
   // Keeps these amounts free of others; replaces all that was reserved. Does not change version().
   void Reserve(ReservedRoom reserved);
   const ReservedRoom& reserved() const { return reserved_; }
   NodeId node_limit() const { return static_cast<NodeId>(by_id_.size()); }
   const LedgerNode* NodeAt(NodeId id) const { return by_id_[id]; }  // Null: the ID is not in use.
-  const LedgerNode* FindNode(const std::string& name) const;        // Null: not there.
+  const LedgerNode* FindNode(std::string_view name) const;          // Null: not there.
   OwnerId FindOwner(const std::string& owner) const;                // 0: holds nothing.
   const std::string& OwnerName(OwnerId id) const { return owners_[id].name; }
   OwnerId owner_limit() const { return static_cast<OwnerId>(owners_.size()); }
@@ -132,6 +131,7 @@ class ClusterLedger {
 
   HoldingsObserver* observer_ = nullptr;
   std::map<std::string, LedgerNode> nodes_;
+  std::unordered_map<std::string_view, LedgerNode*> by_name_;  // Of nodes_; much faster.
   std::vector<LedgerNode*> by_id_;
   std::vector<NodeId> free_ids_;
   std::unordered_map<std::string, Binding> bindings_;  // By pod UID.

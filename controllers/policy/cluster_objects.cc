@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "controllers/policy/gpu_parts.h"
+#include "controllers/policy/gpushare_gpus.h"
 #include "controllers/policy/pod_needs.h"
 #include "controllers/policy/pod_parts.h"
 
@@ -73,6 +74,7 @@ NodeState StateOf(const kube::Node& node) {
   state.name = node.metadata.name;
   state.allocatable = FromList(node.status.allocatable);
   AddGpus(node, state.allocatable);
+  AddGpushareGpus(node, state.allocatable);
   state.labels = node.metadata.labels;
   state.is_cordoned = node.spec.unschedulable || node.metadata.is_being_deleted();
   state.taints = node.spec.taints;

@@ -40,7 +40,7 @@ int FitIndex::Count(NodeId id, const Resources& taken, std::vector<std::int64_t>
     else if (copies > 1) copies = std::min(copies, rest / amounts_[i].each);
   }
   const int most = static_cast<int>(copies);
-  return asks_for_gpu_parts_ ? CopiesOnGpus(gpus_[id], taken, shape_.request, most) : most;
+  return asks_for_gpu_parts_ ? CopiesOnGpus(*gpus_[id], taken, shape_.request, most) : most;
 }
 
 int FitIndex::CopiesOn(NodeId id, const Resources& taken) const {
@@ -121,7 +121,7 @@ void FitIndex::SetNode(NodeId id, const NodeState* state, const Resources& taken
     offers_[id * width + i] = std::max<std::int64_t>(0, state->allocatable.Amount(amounts_[i].name));
     free_[id * width + i] = 0;
   }
-  if (asks_for_gpu_parts_) gpus_[id] = state->allocatable;
+  if (asks_for_gpu_parts_) gpus_[id] = &state->allocatable;
   Slot& slot = slots_[id];
   slot.capacity = Count(id, {}, nullptr);
   if (slot.capacity == 0) return;

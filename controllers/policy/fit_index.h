@@ -70,7 +70,7 @@ class FitIndex {
                                 const std::function<std::optional<double>()>& compute) const;
   const Buckets& buckets() const { return buckets_; }  // Nodes with room; a bucket may be empty.
 
-  // For the ledger. `state` null: the node is not there (any longer).
+  // For the ledger. `state` null: the node is not there (any longer); else it stays where it is until the next call.
   void SetNode(NodeId id, const NodeState* state, const Resources& taken);
   void SetTaken(NodeId id, const Resources& taken);
   // `sign`: 1 if the owner now holds `held` there, -1 if it no longer does.
@@ -101,7 +101,7 @@ class FitIndex {
   std::vector<Amount> amounts_;
   std::vector<Slot> slots_;
   std::vector<std::int64_t> offers_, free_;  // By node, then by amount.
-  std::vector<Resources> gpus_;              // What they offer, by node, if the shape asks for parts of GPUs.
+  std::vector<const Resources*> gpus_;       // What they offer, by node, if the shape asks for parts of GPUs.
   std::vector<std::int64_t> scratch_;
   std::vector<std::int64_t> held_;  // Devices on eligible nodes by owner.
   Buckets buckets_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <span>
 
+#include "clientlib/base/lower_case.h"
 #include "clientlib/model/json.h"
 #include "controllers/policy/claimed_gpus.h"
 #include "crds/types/sharing_names.h"
@@ -18,25 +19,30 @@ constexpr std::span kParts(kOffered, std::size(kOffered) - 1);
 // On a GPU: the thousandths of pods that say how much memory they bring.
 constexpr char kMilliWithoutMemory[] = "ai.centauruscloud.io/gpu-milli without memory";
 constexpr char kSeparator = '#', kListSeparator = ',';
-constexpr std::int64_t kMilliOfGpu = 1000;
 constexpr std::int64_t kMostParts = std::int64_t{1} << 40;  // Users may ask for any number.
 constexpr std::size_t kMostGpus = 64;                       // Of a node; more are not read.
 constexpr std::size_t kLongestId = 63;                      // Of a GPU.
 
 using Amount = std::pair<std::string, std::int64_t>;
 
-std::string NameOn(std::string_view resource, std::string_view gpu) {
-  return std::string(resource).append(1, kSeparator).append(gpu);
+// Calls `visit(gpu, free)` for each GPU of which the node offers this resource, by its name. Both lists are sorted, so
+// nothing is looked up.
+template <typename F>
+void ForEachFree(const Resources& allocatable, const Resources& taken, std::string_view resource, const F& visit) {
+  const std::string prefix = PartOn(resource, "");
+  auto held = std::ranges::lower_bound(taken.extended, prefix, {}, &Amount::first);
+  auto at = std::ranges::lower_bound(allocatable.extended, prefix, {}, &Amount::first);
+  for (; at != allocatable.extended.end() && at->first.starts_with(prefix); ++at) {
+    while (held != taken.extended.end() && held->first < at->first) ++held;
+    const bool is_held = held != taken.extended.end() && held->first == at->first;
+    visit(std::string_view(at->first).substr(prefix.size()), RestOf(at->second, is_held ? held->second : 0));
+  }
 }
 
 // Calls `visit(gpu, offered)` for each GPU of which the node offers this resource, by its name.
 template <typename F>
 void ForEachGpu(const Resources& allocatable, std::string_view resource, const F& visit) {
-  const std::string prefix = NameOn(resource, "");
-  auto at = std::ranges::lower_bound(allocatable.extended, prefix, {}, &Amount::first);
-  for (; at != allocatable.extended.end() && at->first.starts_with(prefix); ++at) {
-    visit(std::string_view(at->first).substr(prefix.size()), at->second);
-  }
+  ForEachFree(allocatable, {}, resource, visit);
 }
 
 // The first part that the request asks for; empty: none.
@@ -59,16 +65,16 @@ void ForEachName(std::string_view gpus, const F& visit) {
 
 // Of the amount: on one GPU all of it, of whole ones what each has.
 std::int64_t OnEach(std::string_view part, std::int64_t amount, std::int64_t whole) {
-  return whole > 0 && part == api::kGpuMilliResource ? kMilliOfGpu : amount;
+  return whole > 0 && part == api::kGpuMilliResource ? kWholeGpuMilli : amount;
 }
 
 // Nobody has any of it, and it has as much memory as each container says, where several ask for 1000 each.
 bool IsFreeGpu(std::string_view gpu, const Resources& allocatable, const Resources& taken, const Resources& request) {
   const std::int64_t said = request.Extended(kSaidMemory) / std::max<std::int64_t>(WholeGpusOf(request), 1);
-  const std::int64_t memory = allocatable.Extended(NameOn(kSaidMemory, gpu));
+  const std::int64_t memory = allocatable.Extended(PartOn(kSaidMemory, gpu));
   if (memory > 0 && said > memory) return false;
-  const std::string name = NameOn(api::kGpuMilliResource, gpu);
-  return allocatable.Extended(name) >= kMilliOfGpu && taken.Extended(name) <= 0;
+  const std::string name = PartOn(api::kGpuMilliResource, gpu);
+  return allocatable.Extended(name) >= kWholeGpuMilli && taken.Extended(name) <= 0;
 }
 
 // The first GPUs of which nobody has anything, as many as it asks for, as a list; those of `preferred` before others.
@@ -101,16 +107,16 @@ std::int64_t CopiesByMemory(std::string_view gpu, const Resources& allocatable, 
                             const Resources& request, std::int64_t at_most) {
   const std::int64_t said = request.Extended(kSaidMemory);
   if (said <= 0 && taken.Extended(kSaidMemory) == 0) return at_most;
-  const std::string memory = NameOn(kSaidMemory, gpu);
+  const std::string memory = PartOn(kSaidMemory, gpu);
   const std::int64_t total = allocatable.Extended(memory), milli = request.Extended(api::kGpuMilliResource);
   if (total <= 0 || milli <= 0) return at_most;  // Nothing is known of it, or the mode knows no thousandths.
   const std::int64_t free = RestOf(total, std::max<std::int64_t>(taken.Extended(memory), 0));
   const std::int64_t in_proportion = std::clamp<std::int64_t>(
-      RestOf(taken.Extended(NameOn(api::kGpuMilliResource, gpu)), taken.Extended(NameOn(kMilliWithoutMemory, gpu))), 0,
-      kMilliOfGpu);
-  if (said > 0) return std::min(at_most, RestOf(free, total * in_proportion / kMilliOfGpu) / said);
+      RestOf(taken.Extended(PartOn(api::kGpuMilliResource, gpu)), taken.Extended(PartOn(kMilliWithoutMemory, gpu))), 0,
+      kWholeGpuMilli);
+  if (said > 0) return std::min(at_most, RestOf(free, total * in_proportion / kWholeGpuMilli) / said);
   // The most thousandths whose memory, rounded down, is free.
-  const std::int64_t most = ((free + 1) * kMilliOfGpu - 1) / total;
+  const std::int64_t most = ((free + 1) * kWholeGpuMilli - 1) / total;
   return std::min(at_most, RestOf(most, in_proportion) / milli);
 }
 
@@ -120,7 +126,7 @@ GpuRoom RoomOn(std::string_view gpu, std::string_view first, const Resources& al
   for (const std::string_view part : kParts) {
     const std::int64_t each = request.Extended(part);
     if (each <= 0) continue;
-    const std::string name = NameOn(part, gpu);
+    const std::string name = PartOn(part, gpu);
     const std::int64_t free = RestOf(allocatable.Extended(name), taken.Extended(name));
     room.copies = std::min(room.copies, free / each);
     if (part == first) room.left = free;
@@ -129,23 +135,18 @@ GpuRoom RoomOn(std::string_view gpu, std::string_view first, const Resources& al
   return room;
 }
 
-// Copies of a request for one kind of part where nobody says how much memory, as most: both lists are sorted, so
-// nothing is looked up. nullopt: it is another one, or nothing is known of the node's GPUs.
+// Copies of a request for one kind of part where nobody says how much memory, as most. nullopt: it is another one, or
+// nothing is known of the node's GPUs.
 std::optional<std::int64_t> SimpleCopies(std::string_view first, const Resources& allocatable, const Resources& taken,
                                          const Resources& request, int at_most) {
   const auto is_other = [&](std::string_view part) { return part != first && request.Extended(part) > 0; };
   const bool says_memory = request.Extended(kSaidMemory) > 0 || taken.Extended(kSaidMemory) != 0;
   if (says_memory || WholeGpusOf(request) > 0 || std::ranges::any_of(kParts, is_other)) return std::nullopt;
-  const std::string prefix = NameOn(first, "");
-  auto held = std::ranges::lower_bound(taken.extended, prefix, {}, &Amount::first);
-  auto at = std::ranges::lower_bound(allocatable.extended, prefix, {}, &Amount::first);
+  const std::int64_t each = request.Extended(first);
   std::optional<std::int64_t> copies;
-  for (; at != allocatable.extended.end() && at->first.starts_with(prefix); ++at) {
-    while (held != taken.extended.end() && held->first < at->first) ++held;
-    const bool is_held = held != taken.extended.end() && held->first == at->first;
-    const std::int64_t free = RestOf(at->second, is_held ? held->second : 0);
-    copies = copies.value_or(0) + std::min<std::int64_t>(at_most, free / request.Extended(first));
-  }
+  ForEachFree(allocatable, taken, first, [&](std::string_view, std::int64_t free) {
+    copies = copies.value_or(0) + std::min<std::int64_t>(at_most, free / each);
+  });
   return copies;
 }
 
@@ -171,6 +172,10 @@ bool IsGpuId(std::string_view text) {
 
 }  // namespace
 
+std::string PartOn(std::string_view resource, std::string_view gpu) {
+  return std::string(resource).append(1, kSeparator).append(gpu);
+}
+
 std::string GpuListOf(const std::vector<std::string_view>& gpus) {
   std::string list;
   for (const std::string_view gpu : gpus) {
@@ -182,20 +187,19 @@ std::string GpuListOf(const std::vector<std::string_view>& gpus) {
 
 void ForEachFreeGpu(const Resources& allocatable, const Resources& taken,
                     const std::function<void(std::string_view gpu, std::int64_t milli)>& visit) {
-  ForEachGpu(allocatable, api::kGpuMilliResource, [&](std::string_view gpu, std::int64_t offered) {
-    visit(gpu, RestOf(offered, taken.Extended(NameOn(api::kGpuMilliResource, gpu))));
-  });
+  ForEachFree(allocatable, taken, api::kGpuMilliResource, visit);
 }
 
 std::string LackOnGpus(const Resources& allocatable, const Resources& taken, const Resources& request) {
   const std::string_view part = FirstPart(request);
   std::int64_t most = 0, free_gpus = 0;
-  ForEachGpu(allocatable, part, [&](std::string_view gpu, std::int64_t offered) {
-    most = std::max(most, RestOf(offered, taken.Extended(NameOn(part, gpu))));
-    free_gpus += IsFreeGpu(gpu, allocatable, taken, request) ? 1 : 0;
+  const bool is_whole = WholeGpusOf(request) > 0;
+  ForEachFree(allocatable, taken, part, [&](std::string_view gpu, std::int64_t free) {
+    most = std::max(most, free);
+    free_gpus += is_whole && IsFreeGpu(gpu, allocatable, taken, request) ? 1 : 0;
   });
   const std::string asked = std::to_string(request.Extended(part)) + " " + std::string(part);
-  if (WholeGpusOf(request) > 0) return asked + ": " + std::to_string(free_gpus) + " whole GPUs are free";
+  if (is_whole) return asked + ": " + std::to_string(free_gpus) + " whole GPUs are free";
   if (most >= request.Extended(part)) return asked + " on one GPU: its other parts, or its memory, are not free there";
   return asked + " on one GPU: " + std::to_string(most) + " are free at most";
 }
@@ -210,8 +214,8 @@ bool AsksForGpuParts(const Resources& request) { return !FirstPart(request).empt
 
 std::int64_t WholeGpusOf(const Resources& request) {
   const std::int64_t milli = request.Extended(api::kGpuMilliResource);
-  const bool is_whole = milli > kMilliOfGpu && milli % kMilliOfGpu == 0 && request.Extended(kMixedParts) == 0;
-  return is_whole ? milli / kMilliOfGpu : 0;
+  const bool is_whole = milli > kWholeGpuMilli && milli % kWholeGpuMilli == 0 && request.Extended(kMixedParts) == 0;
+  return is_whole ? milli / kWholeGpuMilli : 0;
 }
 bool IsOnGpus(const Resources& request) { return AsksForGpuParts(request) || AsksForClaimedGpus(request); }
 
@@ -249,11 +253,11 @@ Resources OnGpu(Resources request, std::string_view gpus) {
   ForEachName(gpus, [&](std::string_view gpu) {
     for (const std::string_view part : kParts) {
       const std::int64_t amount = request.Extended(part);
-      if (amount > 0) request.AddExtended(NameOn(part, gpu), OnEach(part, amount, whole));
+      if (amount > 0) request.AddExtended(PartOn(part, gpu), OnEach(part, amount, whole));
     }
     if (said <= 0) return;
-    request.AddExtended(NameOn(kSaidMemory, gpu), said);
-    request.AddExtended(NameOn(kMilliWithoutMemory, gpu), request.Extended(api::kGpuMilliResource));
+    request.AddExtended(PartOn(kSaidMemory, gpu), said);
+    request.AddExtended(PartOn(kMilliWithoutMemory, gpu), request.Extended(api::kGpuMilliResource));
   });
   return request;
 }
@@ -279,7 +283,7 @@ bool NamesGpu(const Resources& request) {
 bool IsOnGpu(const Resources& held, std::string_view gpus) {
   bool is_on_all = !gpus.empty();
   ForEachName(gpus, [&](std::string_view gpu) {
-    const auto has = [&](std::string_view part) { return held.Extended(NameOn(part, gpu)) > 0; };
+    const auto has = [&](std::string_view part) { return held.Extended(PartOn(part, gpu)) > 0; };
     is_on_all = is_on_all && (std::ranges::any_of(kParts, has) || has(kClaimedMilli));
   });
   return is_on_all;
@@ -335,13 +339,13 @@ void AddGpus(const kube::Node& node, Resources& allocatable) {
     const kube::Json* is_healthy = gpu.Find("healthy");
     if (!IsGpuId(uuid) || (is_healthy != nullptr && *is_healthy == kube::Json(false))) continue;
     const auto offer = [&](std::string_view part, std::int64_t amount) {
-      const std::string name = NameOn(part, uuid);
+      const std::string name = PartOn(part, uuid);
       if (allocatable.Extended(part) <= 0 || allocatable.Extended(name) != 0) return false;
       allocatable.AddExtended(name, amount);
       return true;
     };
-    if (mode == "milli" && offer(api::kGpuMilliResource, kMilliOfGpu)) {
-      allocatable.AddExtended(NameOn(kSaidMemory, uuid), NumberIn(gpu, "memoryMiB"));
+    if (mode == "milli" && offer(api::kGpuMilliResource, kWholeGpuMilli)) {
+      allocatable.AddExtended(PartOn(kSaidMemory, uuid), NumberIn(gpu, "memoryMiB"));
     }
     if (mode == "gpushare") offer(api::kGpuMemResource, NumberIn(gpu, "memoryMiB") / 1024);
     if (mode != "alnair") continue;
@@ -351,18 +355,12 @@ void AddGpus(const kube::Node& node, Resources& allocatable) {
 }
 
 void WithholdClaimedGpus(const std::set<std::string>& devices, Resources& allocatable) {
-  const auto is_claimed = [&](std::string_view gpu) {
-    std::string name(gpu);
-    std::ranges::transform(name, name.begin(),
-                           [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-    return devices.contains(name);
-  };
   bool is_shared = false;
   for (const std::string_view part : kOffered) {
     std::vector<Amount> claimed;
     ForEachGpu(allocatable, part, [&](std::string_view gpu, std::int64_t offered) {
       is_shared = true;
-      if (is_claimed(gpu)) claimed.emplace_back(NameOn(part, gpu), offered);
+      if (devices.contains(kube::LowerCase(gpu))) claimed.emplace_back(PartOn(part, gpu), offered);
     });
     for (const auto& [name, offered] : claimed) {
       allocatable.AddExtended(name, -offered);

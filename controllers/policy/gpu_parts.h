@@ -32,10 +32,11 @@ inline constexpr char kSaidMemory[] = "ai.centauruscloud.io/gpu-milli memory (Mi
 // 1: the thousandths of its containers come to whole GPUs in sum alone. So they lie on one GPU, which has not as many.
 inline constexpr char kMixedParts[] = "parts of GPUs that are no whole ones";
 
-bool IsGpuPart(std::string_view resource);           // One of those in crds/types/sharing_names.h, or kClaimedMilli.
-bool IsOnOneGpu(std::string_view resource);          // Names a GPU, too.
-bool AsksForGpuParts(const Resources& request);      // By its containers, not by claims.
-bool IsOnGpus(const Resources& request);             // Either way: its GPU matters to the plan.
+bool IsGpuPart(std::string_view resource);   // One of those in crds/types/sharing_names.h, or kClaimedMilli.
+bool IsOnOneGpu(std::string_view resource);  // Names a GPU, too.
+std::string PartOn(std::string_view resource, std::string_view gpu);  // The name of the same on this GPU.
+bool AsksForGpuParts(const Resources& request);                       // By its containers, not by claims.
+bool IsOnGpus(const Resources& request);                              // Either way: its GPU matters to the plan.
 std::int64_t WholeGpusOf(const Resources& request);  // 2000 thousandths: 2; 1500, and all up to 1000: 0.
 
 // nullopt: it is neither word.

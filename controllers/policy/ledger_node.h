@@ -32,6 +32,8 @@ struct LedgerNode {
   std::vector<ShapePtr> pods;  // Of pods and places, where the shape is known.
 
   Resources Taken() const;  // Used or reserved.
+  // The same, without a copy where nothing is reserved; else it is `copy`.
+  const Resources& TakenBy(Resources& copy) const;
   // What is reserved, but for `may_use`. Null: all of it.
   Resources ReservedBut(const ReservedRoom* may_use) const;
   // Whether the node is known, accepts such pods, and has room for one more beside `taken`.

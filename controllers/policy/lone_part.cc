@@ -30,10 +30,8 @@ NodeGpus GpusOn(const NodeState& node, const Resources& taken) {
 
 class Scores {
  public:
-  Scores(const ClusterLedger& ledger, const FitIndex& index)
-      : mix_(ledger.part_mix()),
-        nodes_version_(ledger.nodes_version()),
-        request_(GpuRequestOf(index.shape().request)) {}
+  Scores(const ClusterLedger& ledger, const PodShape& shape)
+      : mix_(ledger.part_mix()), nodes_version_(ledger.nodes_version()), request_(GpuRequestOf(shape.request)) {}
 
   // Nullopt: no room, as far as thousandths and CPUs say.
   std::optional<GpuPlacement> PlaceOn(const LedgerNode& node, const NodeGpus& gpus) const {
@@ -41,6 +39,10 @@ class Scores {
     return PlacePod(gpus.free, request_, mix_.TypicalOn(node.id, node.state, nodes_version_));
   }
 
+  std::optional<double> Of(const LedgerNode& node) {
+    Resources copy;
+    return Of(node, node.TakenBy(copy));
+  }
   std::optional<double> Of(const LedgerNode& node, const Resources& taken) {
     NodeGpus gpus = GpusOn(node.state, taken);
     if (gpus.names.empty()) return std::nullopt;
@@ -76,24 +78,30 @@ std::optional<LonePlace> PlaceBy(const Scores& scores, const LedgerNode& node, c
 
 }  // namespace
 
-std::vector<std::optional<double>> FragmentationScores(const ClusterLedger& ledger, const FitIndex& index,
+std::vector<std::optional<double>> FragmentationScores(const ClusterLedger& ledger, const PodShape& shape,
                                                        std::span<const NodeId> nodes) {
   std::vector<std::optional<double>> found(nodes.size());
   const PartMix& mix = ledger.part_mix();
   if (mix.is_empty()) return found;
-  Scores scores(ledger, index);
+  Scores scores(ledger, shape);
+  const FitIndex* const index = ledger.FindIndex(shape);
+  const std::uint64_t version = mix.version();
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const LedgerNode* const node = ledger.NodeAt(nodes[i]);
-    if (node == nullptr || !index.IsEligible(nodes[i])) continue;
-    found[i] = index.ScoreOf(nodes[i], mix.version(), [&] { return scores.Of(*node, node->Taken()); });
+    if (node == nullptr) continue;
+    if (index == nullptr) {
+      if (Accepts(node->state, shape)) found[i] = scores.Of(*node);
+    } else if (index->IsEligible(nodes[i])) {
+      found[i] = index->ScoreOf(nodes[i], version, [&] { return scores.Of(*node); });
+    }
   }
   return found;
 }
 
-std::optional<LonePlace> LeastFragmentingOn(const ClusterLedger& ledger, const FitIndex& index, const LedgerNode& node,
+std::optional<LonePlace> LeastFragmentingOn(const ClusterLedger& ledger, const PodShape& shape, const LedgerNode& node,
                                             const Resources& taken) {
   if (ledger.part_mix().is_empty()) return std::nullopt;
-  return PlaceBy(Scores(ledger, index), node, taken);
+  return PlaceBy(Scores(ledger, shape), node, taken);
 }
 
 std::optional<LonePlace> LeastFragmenting(const ClusterLedger& ledger, const FitIndex& index,
@@ -110,13 +118,13 @@ std::optional<LonePlace> LeastFragmenting(const ClusterLedger& ledger, const Fit
     best = id;
     best_score = *score;
   };
-  Scores scores(ledger, index);
+  Scores scores(ledger, index.shape());
   for (const auto& [rank, nodes] : index.buckets()) {
     if (rank.tier != tier) continue;
     for (const NodeId id : nodes) {
       if (!overrides.empty() && overrides.contains(id)) continue;
       const LedgerNode& node = *ledger.NodeAt(id);
-      compare(id, index.ScoreOf(id, version, [&] { return scores.Of(node, node.Taken()); }));
+      compare(id, index.ScoreOf(id, version, [&] { return scores.Of(node); }));
     }
   }
   for (const auto& [id, copies] : overrides) {

@@ -21,12 +21,13 @@ struct LonePlace {
 };
 
 // How much more of use the GPUs of each of these nodes are with such a pod than without: greater is better. Nullopt of
-// a node: no room, or it shares no GPUs by thousandths; of all: no thousandths are held so far.
-std::vector<std::optional<double>> FragmentationScores(const ClusterLedger& ledger, const FitIndex& index,
+// a node: no room, or it shares no GPUs by thousandths; of all: no thousandths are held so far. Remembered where the
+// ledger has an index of the shape.
+std::vector<std::optional<double>> FragmentationScores(const ClusterLedger& ledger, const PodShape& shape,
                                                        std::span<const NodeId> nodes);
 
 // On this node, beside what is taken there. Nullopt as above.
-std::optional<LonePlace> LeastFragmentingOn(const ClusterLedger& ledger, const FitIndex& index, const LedgerNode& node,
+std::optional<LonePlace> LeastFragmentingOn(const ClusterLedger& ledger, const PodShape& shape, const LedgerNode& node,
                                             const Resources& taken);
 
 // Of the nodes that have room, by the index and the overrides. `otherwise`: where it would go without this; the nodes

@@ -71,7 +71,7 @@ GangPlaces PlaceKinds(const ClusterLedger& ledger, const GangToPlace& gang, int 
     std::string preferred;
     // Whether there would be room is another question, which is asked more often.
     const bool is_for_now = !gang.on_empty_cluster && gang.freed.empty();
-    if (copies == 1 && placement == PoolPlacement::kBinPack && is_for_now) {
+    if (copies == 1 && Packs(placement) && is_for_now) {
       const auto taken = [&](const LedgerNode& node) { return Taken(node, gang, draft); };
       if (auto alone = LeastFragmenting(ledger, *part->index, overrides, filled.front().first, taken)) {
         filled.front().first = alone->node;

@@ -62,7 +62,12 @@ struct QueueSpec {
 enum class PoolPlacement {
   kBinPack,  // Those in use, so that whole nodes stay free.
   kSpread,   // Those of which most is free.
+  // As a scheduler's extender scores them by what was measured; for all that is planned, as kBinPack.
+  kUtilSched,
 };
+
+// Whether pods go where others are.
+constexpr bool Packs(PoolPlacement placement) { return placement != PoolPlacement::kSpread; }
 
 struct PoolSize {
   std::string name;        // Unique.

@@ -10,7 +10,7 @@ using kube::Field;
 using kube::FieldInfo;
 
 std::span<const std::string_view> EnumNames(PoolPlacement) {
-  static constexpr std::string_view kNames[] = {"BinPack", "Spread"};
+  static constexpr std::string_view kNames[] = {"BinPack", "Spread", "UtilSched"};
   return kNames;
 }
 
@@ -58,9 +58,11 @@ std::span<const FieldInfo> NodePoolSpec::Fields() {
                            .cel = kResourceRules}),
       Field<&T::placement>(
           "placement",
-          {.doc = "To which nodes of the pool pods with GPUs go. BinPack: the fullest that have room, so that whole "
-                  "nodes stay free for large jobs. Spread: each pod to the node of which most is free. BinPack if not "
-                  "set.",
+          {.doc =
+               "To which nodes of the pool pods with GPUs go. BinPack: the fullest that have room, so that whole "
+               "nodes stay free for large jobs. Spread: each pod to the node of which most is free. UtilSched: the "
+               "same as BinPack, but pods that a scheduler asks the extender about go by what is measured of GPUs and "
+               "CPUs. BinPack if not set.",
            .default_json = "\"BinPack\""}),
   };
   return kFields;

@@ -22,7 +22,7 @@ inline constexpr char kDefaultPool[] = "default";
 // Labels and metrics carry the names of pools and queues.
 inline constexpr std::int64_t kMaxPoolName = 63;
 
-enum class PoolPlacement { kBinPack, kSpread };
+enum class PoolPlacement { kBinPack, kSpread, kUtilSched };
 std::span<const std::string_view> EnumNames(PoolPlacement);
 
 struct NodePoolSpec {

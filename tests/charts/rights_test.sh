@@ -33,7 +33,7 @@ needed() { # As tests/charts/rights prints them.
     s/^needed: ([a-z]+) ([^ ]+).*/\1 core\/\2/p' | sort -u
 }
 check "what it asks about is what the chart grants" equals "$(tests/charts/rights)" needed
-for values in 'controllers={elastic}' 'controllers={profiler},profiler.prometheus=http://prometheus:9090' 'controllers={gang}' 'controllers={queues}' 'namespaces={team-a,team-b}' \
+for values in 'controllers={elastic}' 'controllers={queues},extender.enabled=true,extender.certSecret=tls' 'controllers={profiler},profiler.prometheus=http://prometheus:9090' 'controllers={gang}' 'controllers={queues}' 'namespaces={team-a,team-b}' \
   'metrics.secure=true' 'profiler.prometheus=http://prometheus:9090' \
   'profiler.prometheus=http://prometheus:9090,profiler.ownerKinds[0].apiGroup=ray.io,profiler.ownerKinds[0].resource=rayclusters' \
   'controllers={elastic,profiler},profiler.prometheus=http://prometheus:9090,profiler.alnairAnnotations=true,profiler.ownerKinds[0].apiGroup=ray.io,profiler.ownerKinds[0].resource=rayclusters' \

@@ -49,13 +49,28 @@ grus_gpu_process_sm_ratio{$labels} 0.$2
 alnair_gpu_mem_util{pid="4711",gpu_uuid="GPU-$1",gpu_idx="3",pod_name="$1",nodeName="n"} $3
 EOT
 }
-# playing LINE...: each is the arguments of play, or of play_process behind "process", again and again: counters go on.
+# play_node NODE USED_MIB FREE_MIB BUSY_CORES LABEL: a V100 and one core of a node, as the node exporter names it.
+play_node() {
+  local seconds now=${EPOCHREALTIME/./}
+  local millionths=$((now * (10 - $4) / 10))
+  printf -v seconds '%d.%06d' $((millionths / 1000000)) $((millionths % 1000000))
+  cat <<EOT
+DCGM_FI_DEV_FB_USED{gpu="0",UUID="GPU-of-$1",modelName="Tesla V100-SXM2-16GB",Hostname="$1"} $2
+DCGM_FI_DEV_FB_FREE{gpu="0",UUID="GPU-of-$1",modelName="Tesla V100-SXM2-16GB",Hostname="$1"} $3
+node_cpu_seconds_total{cpu="0",mode="idle"${5:-}} $seconds
+EOT
+}
+# playing LINE...: each is the arguments of play, or of play_KIND behind a KIND, again and again: counters go on.
 playing() {
   local line
   while :; do
     for line; do
       # shellcheck disable=SC2086 # A line is several words.
-      if [[ $line == process* ]]; then play_$line; else play $line; fi
+      case $line in
+        process* | node*) play_$line ;;
+        uname) echo 'node_uname_info{nodename="measured-2",sysname="Linux"} 1' ;;
+        *) play $line ;;
+      esac
     done >"$GRUS_STATE/exporter/next"
     mv -- "$GRUS_STATE/exporter/next" "$GRUS_STATE/exporter/metrics"
     sleep 0.5
@@ -104,7 +119,9 @@ need "Prometheus is ready" within 120 prints ' 200 ' http "$listen" /-/ready
 start_cluster 8 grus-system team-a
 need "the chart" "$helm" install grus "$chart" --namespace grus-system --timeout 60s --set replicas=0
 need "its kinds are served" within 30 kube get elastichorovodjobs,workloadprofiles -A
-start_manager --usage-prometheus="http://127.0.0.1:$listen" --usage-selector='job="exporter"' \
+extender=$(free_port)
+start_manager --controllers=elastic,gang,trial,queues,profiler,extender --extender-address="127.0.0.1:$extender" \
+  --usage-prometheus="http://127.0.0.1:$listen" --usage-selector='job="exporter"' \
   --alnair-annotations --owner-kinds=pytorchjobs.kubeflow.org,statefulsets.apps
 serves() { http "$(port metrics)" /metrics | grep -q '200 OK'; }
 need "the manager has metrics" within 60 serves
@@ -155,7 +172,8 @@ need "and that of the StatefulSet" within 60 equals Running kube -n team-a get p
 batch=$(pod_of_job)
 their_pods() { kube -n team-a get pods "$batch" shared-0 -o 'jsonpath={.items[*].metadata.uid}'; }
 pods_before=$(their_pods)
-playing "process shared-0 11 7" "$batch 40 100 0" "train-workers-0 80 20000 3" "train-workers-1 60 30000 1" "notebook 2 500 0" "epochs-0 95 10000 0" &
+playing "process shared-0 11 7" "$batch 40 100 0" "train-workers-0 80 20000 3" "train-workers-1 60 30000 1" "notebook 2 500 0" "epochs-0 95 10000 0" \
+  "node measured-1 4000 12000 1 ,node=\"measured-1\"" "node measured-2 4000 12000 8" "node measured-3 9000 7000 1 ,node=\"measured-3\"" uname &
 players=$!
 trap 'kill "$players" 2>/dev/null; stop "$agent_pid"; stop "$prometheus_pid"; stop "$exporter_pid"; clean_up' EXIT
 
@@ -222,6 +240,26 @@ check "nor is there another generation" equals '1 1' \
   eval "kube -n team-a get statefulset/shared job/batch -o 'jsonpath={.items[*].metadata.generation}'"
 versions() { kube -n team-a get pod/shared-0 pod/train-workers-0 statefulset/shared -o 'jsonpath={.items[*].metadata.resourceVersion}'; }
 versions_before=$(versions) versions_since=$SECONDS
+
+# --- a NodePool whose nodes are scored by what is measured
+for node in measured-1 measured-2 measured-3; do
+  need "node $node" kube create -f - <<<"{\"apiVersion\": \"v1\", \"kind\": \"Node\", \"metadata\": {\"name\": \"$node\", \"labels\": {\"pool\": \"measured\"}},
+    \"spec\": {\"taints\": [{\"key\": \"played\", \"effect\": \"NoSchedule\"}]}}"
+  need "its GPUs" kube patch node "$node" --subresource=status --type=merge -p '{"status": {"capacity": {"nvidia.com/gpu": "4"}, "allocatable": {"nvidia.com/gpu": "4"}}}'
+done
+need "the pool" kube create -f - <<'EOT'
+{"apiVersion": "ai.centauruscloud.io/v1alpha1", "kind": "NodePool", "metadata": {"name": "measured"},
+  "spec": {"nodeSelector": {"pool": "measured"}, "placement": "UtilSched"}}
+EOT
+scores() { # Of these three, for a pod that asks for a GPU.
+  curl -fsS --max-time 5 "http://127.0.0.1:$extender/scheduler/prioritize" --data-binary @- <<'EOT' | jq -c '[.[].Score]'
+{"Pod": {"metadata": {"name": "p", "namespace": "team-a", "uid": "1"}, "spec": {"containers": [
+  {"name": "c", "image": "i", "resources": {"limits": {"nvidia.com/gpu": "1"}, "requests": {"nvidia.com/gpu": "1"}}}]}},
+  "NodeNames": ["measured-1", "measured-2", "measured-3"]}
+EOT
+}
+# 65.1 + 2.5 + 0.3, 65.1 + 2.5 + 2.4, 65.1 + 5.6 + 0.3: the node exporter of measured-2 has no label, but its system a name.
+check "a node is the better the more of its GPUs and CPUs is in use" within 100 equals '[0,6,10]' scores
 
 # --- what alerts and dashboards ask for is there
 launcher=$(kube -n team-a get pods -l ai.centauruscloud.io/job-name=train,ai.centauruscloud.io/role=launcher -o 'jsonpath={.items[0].metadata.name}')

@@ -38,7 +38,8 @@ check "the extender comes with its certificate" prints 'secretName: grus-extende
 check "beside that of the metrics" prints 'secretName: grus-metrics' extended
 check "with a Service" prints 'name: grus-extender' extended --show-only templates/extender-service.yaml
 check "and the name of its clients" prints 'extender-clients=system:kube-scheduler,other' extended --set 'extender.clients={system:kube-scheduler,other}'
-check "by default there is none" fails prints extender render
+check "and the weights of models" prints 'gpu-weights=A100=14,L4=6.5' extended --set extender.gpuWeights.A100=14,extender.gpuWeights.L4=6.5
+check "by default there is none" fails prints '[-]extender\|extender-' render
 
 # --- values that are refused, with a word on where
 while IFS='|' read -r flag pattern; do
@@ -77,6 +78,7 @@ extender.enabled=yes|at '/extender/enabled'
 extender.enabled=true|extender.enabled needs extender.certSecret
 extender.enabled=true,extender.certSecret=tls,namespaces={team-a}|extender.enabled needs all namespaces
 extender.clients={a,}|at '/extender/clients/1'
+extender.gpuWeights.A100=heavy|at '/extender/gpuWeights/A100'
 metrics.secure=yes|at '/metrics/secure'
 metrics.certSecret=tls|metrics.certSecret needs metrics.enabled and metrics.secure
 metrics.enabled=false,metrics.serviceMonitor.enabled=true|metrics.serviceMonitor.enabled needs metrics.enabled

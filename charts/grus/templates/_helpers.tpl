@@ -138,6 +138,13 @@ subjects:
 {{- end }}
 - --extender-service={{ include "grus.fullname" . }}-extender
 - --extender-pod-address=$(POD_IP)
+{{- $weights := list }}
+{{- range $model, $weight := .Values.extender.gpuWeights }}
+{{- $weights = append $weights (printf "%s=%v" $model $weight) }}
+{{- end }}
+{{- with $weights }}
+- {{ printf "--gpu-weights=%s" (join "," .) | quote }}
+{{- end }}
 {{- end }}
 - --health-address=:8081
 - --log-level={{ .Values.logLevel }}

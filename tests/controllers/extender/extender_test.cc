@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include <random>
 #include <set>
 
 #include "crds/types/sharing_names.h"
@@ -84,7 +85,7 @@ class ExtenderTest : public testing::ReconcilerFixture {
   ClusterAccount account_{nodes_, pods_, clock_};
   PodPlacer placer_{account_};
   kube::Registry metrics_;
-  Extender extender_{client_, pods_, account_, clock_, log_, metrics_};
+  Extender extender_{client_, pods_, nodes_, account_, clock_, log_, metrics_};
 };
 
 constexpr char kBound[] = R"({"Error":""})";
@@ -294,6 +295,32 @@ TEST_F(ExtenderTest, MemoryDecidesTooWhichGpuAPackedPodGets) {
   AddPod("p", 500);
   EXPECT_EQ(Bind("p", "a"), kBound);
   EXPECT_EQ(PlannedGpu("p"), "a1") << "10,000 MiB are left of a0";
+}
+
+// Rule: what is kept to answer faster changes no answer.
+TEST_F(ExtenderTest, AnswersAreTheSameWithAndWithoutAnIndex) {
+  std::minstd_rand random(7);
+  const auto draw = [&](int most) { return std::uniform_int_distribution<int>(0, most)(random); };
+  for (int n = 0; n < 12; ++n) {
+    const std::string node = "n" + std::to_string(n) + "x";
+    AddShared(node, 1 + draw(2));
+    const int milli = 100 * draw(10);
+    if (milli > 0) AddPod("held-" + std::to_string(n), milli, node + "0", node);
+  }
+  for (const int milli : {100, 400, 700, 1000, 2000, 3000}) {
+    const std::string name = "p" + std::to_string(milli);
+    AddPod(name, milli);
+    const auto answers = [&] {  // About a few nodes at a time: for many, an index is made.
+      std::string all;
+      for (const char* names : {R"(["n0x","n1x"])", R"(["n5x","n9x","unknown"])", R"(["n11x","n3x"])"}) {
+        all += Filter(name, names) + Prioritize(name, names);
+      }
+      return all;
+    };
+    const std::string without = answers();
+    (void)placer_.HasRoom(*pods_.Get<kube::Pod>({"team-a", name}));
+    EXPECT_EQ(answers(), without) << milli;
+  }
 }
 
 TEST_F(ExtenderTest, CallsAreMeasuredAndBadOnesAreTold) {

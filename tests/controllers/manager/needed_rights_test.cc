@@ -42,6 +42,7 @@ TEST(NeededRights, OfTheExtenderAreToBindAndToBeFound) {
   options.controllers = {"extender"};
   options.own_namespace = "grus-system";
   EXPECT_THAT(Texts(NeededRights(options)), Contains("create pods/binding"));
+  EXPECT_THAT(Texts(NeededRights(options)), Contains("watch configmaps in kube-system"));
   EXPECT_THAT(Texts(NeededRights(options)), Not(Contains(HasSubstr("endpointslices"))));
   options.extender_service = "grus-extender";
   options.extender_pod_address = "10.1.2.3";
