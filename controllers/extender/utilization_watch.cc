@@ -61,8 +61,10 @@ std::string TextOf(const CardQuery& query, const std::string& selector) {
 std::string CpuQuery(const std::string& selector) {
   const std::string busy = "1 - avg by (node,kubernetes_node,instance) (rate(node_cpu_seconds_total{mode=\"idle\"" +
                            std::string(selector.empty() ? "" : ",") + selector + "}" + kOldestSample + "))";
-  return "(" + busy + ") * on (instance) group_left (nodename) max by (instance,nodename) (node_uname_info{" +
-         selector + "}) or (" + busy + ")";
+  // Of an instance with two names, as of two clusters in one Prometheus, none is believed: it would end the query.
+  const std::string names = "max by (instance,nodename) (node_uname_info{" + selector + "})";
+  const std::string unique = names + " and on (instance) (count by (instance) (" + names + ") == 1)";
+  return "(" + busy + ") * on (instance) group_left (nodename) (" + unique + ") or (" + busy + ")";
 }
 
 void Take(const CardQuery& query, const QuerySample& sample, std::map<std::string, MeasuredNode>& nodes) {

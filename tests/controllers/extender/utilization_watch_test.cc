@@ -203,6 +203,8 @@ TEST_F(UtilizationWatchTest, AsksForWhatIsTrustedAndNew) {
     EXPECT_THAT(query, HasSubstr("job%3D%22mine%22"));
     EXPECT_THAT(query, HasSubstr("%5B120s%5D"));
   }
+  // Two names of one instance are an error of PromQL, and would be the end of the query.
+  EXPECT_THAT(queries_.back(), HasSubstr("%3D%3D%201"));
 }
 
 }  // namespace
