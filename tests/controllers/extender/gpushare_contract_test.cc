@@ -7,22 +7,13 @@
 
 #include "crds/types/gpushare_names.h"
 #include "crds/types/sharing_names.h"
+#include "tests/kit/gpushare_nodes.h"
 
 namespace grus {
 namespace {
 
 using kube::Json;
 using ::testing::ElementsAre;
-
-constexpr char kTwoGpus[] = R"([{"uuid":"GPU-z","memoryMiB":8191,"milli":1000,"mode":"gpushare"},
-                                {"uuid":"GPU-a","memoryMiB":40000,"milli":1000,"mode":"gpushare","healthy":false}])";
-
-std::shared_ptr<kube::Node> NodeWith(const std::string& name, const std::string& inventory) {
-  auto node = std::make_shared<kube::Node>();
-  node->metadata.name = name;
-  if (!inventory.empty()) node->metadata.annotations[api::kGpuInventoryAnnotation] = inventory;
-  return node;
-}
 
 std::shared_ptr<kube::Pod> PodOn(const std::string& name, const std::string& node) {
   auto pod = std::make_shared<kube::Pod>();
@@ -40,7 +31,7 @@ Resources Amount(const std::string& gpu, std::int64_t gib) {
 
 TEST(GpushareContract, ABoundPodSaysItsGpuHowMuchThatHasAndWhen) {
   Json annotations = Json::MakeObject();
-  AddGpushareAnnotations(*NodeWith("n", kTwoGpus), "GPU-a", 12,
+  AddGpushareAnnotations(*kit::NodeWith("n", kit::kTwoGpus), "GPU-a", 12,
                          kube::WallTime(std::chrono::duration_cast<kube::WallTime::duration>(
                              std::chrono::nanoseconds(1610364333371132383))),
                          annotations);
@@ -53,13 +44,14 @@ TEST(GpushareContract, ABoundPodSaysItsGpuHowMuchThatHasAndWhen) {
 
 TEST(GpushareContract, AGpuThatTheNodeDoesNotOfferHasNoNumber) {
   Json annotations = Json::MakeObject();
-  AddGpushareAnnotations(*NodeWith("n", kTwoGpus), "GPU-b", 1, {}, annotations);
-  AddGpushareAnnotations(*NodeWith("n", ""), "GPU-a", 1, {}, annotations);
+  AddGpushareAnnotations(*kit::NodeWith("n", kit::kTwoGpus), "GPU-b", 1, {}, annotations);
+  AddGpushareAnnotations(*kit::NodeWith("n", ""), "GPU-a", 1, {}, annotations);
   EXPECT_EQ(annotations, Json::MakeObject());
 }
 
 TEST(GpushareContract, InspectionTellsWhatTheAccountHas) {
-  const std::vector<std::shared_ptr<const kube::Node>> nodes = {NodeWith("n", kTwoGpus), NodeWith("plain", "")};
+  const std::vector<std::shared_ptr<const kube::Node>> nodes = {kit::NodeWith("n", kit::kTwoGpus),
+                                                                kit::NodeWith("plain", "")};
   // The second is on another node whose GPU has the same name, the third is being bound, the last holds nothing.
   const std::vector<std::shared_ptr<const kube::Pod>> pods = {PodOn("p", "n"), PodOn("q", "far"), PodOn("r", ""),
                                                               PodOn("s", "")};

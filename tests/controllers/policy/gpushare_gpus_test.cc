@@ -6,6 +6,7 @@
 #include "controllers/policy/gpu_parts.h"
 #include "crds/types/gpushare_names.h"
 #include "crds/types/sharing_names.h"
+#include "tests/kit/gpushare_nodes.h"
 
 namespace grus {
 namespace {
@@ -13,33 +14,24 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-constexpr char kTwoGpus[] = R"([{"uuid":"GPU-z","memoryMiB":8191,"milli":1000,"mode":"gpushare"},
-                                {"uuid":"GPU-a","memoryMiB":40000,"milli":1000,"mode":"gpushare","healthy":false}])";
-
-std::shared_ptr<kube::Node> NodeWith(const std::string& name, const std::string& inventory) {
-  auto node = std::make_shared<kube::Node>();
-  node->metadata.name = name;
-  if (!inventory.empty()) node->metadata.annotations[api::kGpuInventoryAnnotation] = inventory;
-  return node;
-}
-
 TEST(GpushareGpus, GpusAreCountedInTheOrderOfTheInventoryAndSickOnesToo) {
-  EXPECT_THAT(GpushareGpusOf(*NodeWith("n", kTwoGpus)), ElementsAre(GpushareGpu{"GPU-z", 7}, GpushareGpu{"GPU-a", 39}));
+  EXPECT_THAT(GpushareGpusOf(*kit::NodeWith("n", kit::kTwoGpus)),
+              ElementsAre(GpushareGpu{"GPU-z", 7}, GpushareGpu{"GPU-a", 39}));
 }
 
 TEST(GpushareGpus, AnInventoryOfAnotherKindOrOneThatMakesNoSenseIsNone) {
   for (const char* inventory :
        {"", "{", "{}", "[]", "[1]", R"([{"uuid":"a","memoryMiB":8192,"mode":"milli"}])",
         R"([{"memoryMiB":8192,"mode":"gpushare"}])", R"([{"uuid":1,"memoryMiB":8192,"mode":"gpushare"}])"}) {
-    EXPECT_THAT(GpushareGpusOf(*NodeWith("n", inventory)), IsEmpty()) << inventory;
+    EXPECT_THAT(GpushareGpusOf(*kit::NodeWith("n", inventory)), IsEmpty()) << inventory;
   }
-  EXPECT_THAT(GpushareGpusOf(*NodeWith("n", R"([{"uuid":"a","memoryMiB":-5,"mode":"gpushare"},
+  EXPECT_THAT(GpushareGpusOf(*kit::NodeWith("n", R"([{"uuid":"a","memoryMiB":-5,"mode":"gpushare"},
                                                 {"uuid":"b","memoryMiB":"x","mode":"gpushare"}])")),
               ElementsAre(GpushareGpu{"a", 0}, GpushareGpu{"b", 0}));
 }
 
 std::shared_ptr<kube::Node> NodeOfItsPlugin(const std::string& count, const std::string& sum) {
-  auto node = NodeWith("n", "");
+  auto node = kit::NodeWith("n", "");
   node->status.capacity = {{api::kGpushareCountResource, *kube::ParseQuantity(count)},
                            {api::kGpuMemResource, *kube::ParseQuantity(sum)}};
   return node;
@@ -108,7 +100,7 @@ TEST(GpushareGpus, AListOfUnhealthyOnesHasNumbersAndCommas) {
 }
 
 TEST(GpushareGpus, OneThatIsOutOfUseHasNoRoomAndStaysKnown) {
-  const auto node = NodeWith("n", R"([{"uuid":"GPU-z","memoryMiB":8192,"mode":"gpushare"},
+  const auto node = kit::NodeWith("n", R"([{"uuid":"GPU-z","memoryMiB":8192,"mode":"gpushare"},
                                       {"uuid":"GPU-a","memoryMiB":16384,"mode":"gpushare"}])");
   Resources offered, request;
   offered.AddExtended(api::kGpuMemResource, 24);
