@@ -18,10 +18,8 @@ void RaiseGpus(std::int64_t whole, Resources& devices) {
   devices.AddExtended(kGpusByClaims, std::max<std::int64_t>(whole - devices.Extended(kGpuResource), 0));
 }
 
-std::int64_t CountOf(const kube::ExactDeviceRequest& request) {
-  constexpr std::int64_t kMost = 1 << 20;
-  return request.allocation_mode == "All" ? 1 : std::clamp<std::int64_t>(request.count, 1, kMost);
-}
+// No claim gets more devices (AllocationResultsMaxSize of k8s.io/api/resource/v1).
+constexpr std::int64_t kMostDevicesOfClaim = 32;
 
 kube::ExactDeviceRequest AsExact(const kube::DeviceSubRequest& sub) {
   kube::ExactDeviceRequest exact{.device_class_name = sub.device_class_name};
@@ -29,12 +27,6 @@ kube::ExactDeviceRequest AsExact(const kube::DeviceSubRequest& sub) {
   exact.count = sub.count;
   exact.capacity = sub.capacity;
   return exact;
-}
-
-ClaimedPart PartOf(const kube::ExactDeviceRequest& request) {
-  ClaimedPart part = PartAskedBy(request.capacity ? &request.capacity->requests : nullptr);
-  part.count = CountOf(request);
-  return part;
 }
 
 std::int64_t MemoryOf(const kube::Device& gpu) {
@@ -50,12 +42,54 @@ std::int64_t MilliOf(const kube::Device& gpu) {
 
 }  // namespace
 
+void DevicesByNode::Put(const std::string& node, std::int64_t count) {
+  if (const auto known = of_node_.find(node); known != of_node_.end()) {
+    const auto with = nodes_with_.find(known->second);
+    if (--with->second == 0) nodes_with_.erase(with);
+    of_node_.erase(known);
+  }
+  if (count <= 0) return;
+  of_node_[node] = count;
+  ++nodes_with_[count];
+}
+
 PodDevices::DeviceKind PodDevices::KindOfClass(std::string_view name) const {
   std::lock_guard lock(mutex_);
   const auto found = classes_.find(name);
   if (found == classes_.end()) return DeviceKind::kOther;
   if (found->second.driver == kGpuClaimDriver) return DeviceKind::kGpuPart;
   return found->second.filter && found->second.filter->IsOfWholeGpus() ? DeviceKind::kWholeGpu : DeviceKind::kOther;
+}
+
+bool PodDevices::CountDevicesOf(const std::string& node, Class& its_class) {
+  const bool is_of_parts = its_class.driver == kGpuClaimDriver;
+  if (node.empty() || (!is_of_parts && !(its_class.filter && its_class.filter->IsOfWholeGpus()))) return false;
+  std::int64_t count = 0;
+  for (const auto& slice : caches_.slices.ByIndex<kube::ResourceSlice>(slices_by_node_, node)) {
+    const std::string_view driver = slice->spec.driver.view();
+    if (!IsCurrent(*slice) || (is_of_parts && driver != kGpuClaimDriver)) continue;
+    // Of a class that is not understood, all of the driver.
+    count += std::ranges::count_if(slice->spec.devices, [&](const kube::Device& device) {
+      return IsUsable(device) && (!its_class.filter || its_class.filter->Selects(driver, device));
+    });
+  }
+  const std::int64_t before = its_class.devices.Most();
+  its_class.devices.Put(node, count);
+  return its_class.devices.Most() != before;
+}
+
+std::int64_t PodDevices::CountOf(const kube::ExactDeviceRequest& request) const {
+  constexpr std::int64_t kMost = 1 << 20;
+  if (request.allocation_mode.view() != "All") return std::clamp<std::int64_t>(request.count, 1, kMost);
+  std::lock_guard lock(mutex_);
+  const auto found = classes_.find(request.device_class_name.view());
+  return found == classes_.end() ? 1 : std::clamp<std::int64_t>(found->second.devices.Most(), 1, kMostDevicesOfClaim);
+}
+
+ClaimedPart PodDevices::PartOf(const kube::ExactDeviceRequest& request) const {
+  ClaimedPart part = PartAskedBy(request.capacity ? &request.capacity->requests : nullptr);
+  part.count = CountOf(request);
+  return part;
 }
 
 std::int64_t PodDevices::AddExact(const kube::ExactDeviceRequest& request, DeviceNeeds& needs) const {

@@ -134,10 +134,13 @@ void PodDevices::OnClass(const kube::Change& change) {
       classes_.erase(name);
     } else {
       Class& its_class = classes_[name] = {
-          DeviceFilter::Read(after->spec), after->spec.extended_resource_name.str(), {}, DriverOf(after->spec)};
+          DeviceFilter::Read(after->spec), after->spec.extended_resource_name.str(), {}, DriverOf(after->spec), {}};
+      std::set<std::string> nodes;
       for (const auto& slice : caches_.slices.List<ResourceSlice>()) {
         NoteSlice(slice->metadata.name, slice.get(), its_class);
+        nodes.insert(slice->spec.node_name.str());
       }
+      for (const std::string& node : nodes) CountDevicesOf(node, its_class);
     }
   }
   if (after && !DeviceFilter::Read(after->spec) && DriverOf(after->spec) != kGpuClaimDriver) {
@@ -159,23 +162,6 @@ void PodDevices::OnSlice(const kube::Change& change) {
   const auto* before = static_cast<const ResourceSlice*>(change.before.get());
   const auto* after = static_cast<const ResourceSlice*>(change.after.get());
   if (before && after && before->spec == after->spec) return;
-  bool counts_change = false;
-  {
-    std::lock_guard lock(mutex_);
-    counts_change = !std::exchange(has_seen_slice_, true);
-    const std::string& name = change.Any().metadata.name;
-    const auto slice = caches_.slices.Get<ResourceSlice>({"", name});
-    for (auto& [class_name, its_class] : classes_) {
-      const bool did_count = its_class.Counts();
-      NoteSlice(name, slice.get(), its_class);
-      if (its_class.Counts() == did_count) continue;
-      counts_change = true;
-      if (!did_count) continue;
-      log_.Warn("devices of a class are not counted: some are shared, parts of others, or not tied to one node",
-                {{"class", class_name}, {"slice", name}});
-    }
-  }
-  if (counts_change) return TellAll();
   std::set<std::string> nodes;
   for (const ResourceSlice* slice : {before, after}) {
     if (slice == nullptr) continue;
@@ -184,10 +170,30 @@ void PodDevices::OnSlice(const kube::Change& change) {
       nodes.insert(other->spec.node_name.str());
     }
   }
+  bool counts_change = false, most_changes = false;
+  {
+    std::lock_guard lock(mutex_);
+    counts_change = !std::exchange(has_seen_slice_, true);
+    const std::string& name = change.Any().metadata.name;
+    const auto slice = caches_.slices.Get<ResourceSlice>({"", name});
+    for (auto& [class_name, its_class] : classes_) {
+      const bool did_count = its_class.Counts();
+      NoteSlice(name, slice.get(), its_class);
+      for (const std::string& node : nodes) most_changes |= CountDevicesOf(node, its_class);
+      if (its_class.Counts() == did_count) continue;
+      counts_change = true;
+      if (!did_count) continue;
+      log_.Warn("devices of a class are not counted: some are shared, parts of others, or not tied to one node",
+                {{"class", class_name}, {"slice", name}});
+    }
+  }
+  if (counts_change) return TellAll();
   for (const std::string& node : nodes) {
     if (node.empty()) continue;
     for (const auto& tell : on_node_) tell(node);
   }
+  if (!most_changes) return;
+  for (const auto& tell : on_needs_) tell(kAnyClaim);
 }
 
 void PodDevices::TellAll() const {

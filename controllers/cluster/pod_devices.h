@@ -26,6 +26,7 @@
 #include "clientlib/base/log.h"
 #include "clientlib/cache/informer.h"
 #include "clientlib/model/core_v1.h"
+#include "controllers/policy/claimed_gpus.h"
 #include "controllers/policy/device_class.h"
 #include "controllers/policy/gpu_parts.h"
 #include "controllers/policy/node_match.h"
@@ -42,6 +43,17 @@ struct UnhealthyGpusData {
 struct UnhealthyGpus : kube::Object {
   UnhealthyGpusData data;
   static const kube::Kind& ResourceKind();
+};
+
+// How many devices of a class each node has.
+class DevicesByNode {
+ public:
+  void Put(const std::string& node, std::int64_t count);
+  std::int64_t Most() const { return nodes_with_.empty() ? 0 : nodes_with_.rbegin()->first; }  // That a node has.
+
+ private:
+  std::map<std::string, std::int64_t> of_node_;  // Without those that have none.
+  std::map<std::int64_t, int> nodes_with_;       // By count.
 };
 
 struct DeviceNeeds {
@@ -84,6 +96,7 @@ class PodDevices {
     std::string extended_resource;             // Empty: none.
     std::set<std::string> uncountable_slices;  // Slices with devices of it that cannot be counted.
     std::string driver;                        // Of all its devices; empty: not known.
+    DevicesByNode devices;                     // That a request for all of a node may get, if it is a class of GPUs.
     bool Counts() const { return filter && uncountable_slices.empty() && driver != kGpuClaimDriver; }
   };
   enum class DeviceKind { kOther, kGpuPart, kWholeGpu };
@@ -107,6 +120,11 @@ class PodDevices {
   bool IsWhole(const kube::DeviceAllocation& allocation, std::string_view device_class) const;
   void AddGpusOf(const kube::ResourceSlice& slice, std::int64_t& whole, Resources& devices) const;
   static void NoteSlice(const std::string& name, const kube::ResourceSlice* slice, Class& its_class);
+  // Before it is allocated: of mode All, as many as it gets where most are.
+  std::int64_t CountOf(const kube::ExactDeviceRequest& request) const;
+  ClaimedPart PartOf(const kube::ExactDeviceRequest& request) const;
+  // REQUIRES: mutex_ is held. True: what CountOf() says may be another number now.
+  bool CountDevicesOf(const std::string& node, Class& its_class);
 
   const Caches caches_;
   const kube::Log& log_;

@@ -34,20 +34,20 @@ class ClaimedPartsTest : public testing::ReconcilerFixture {
              R"("},"spec":{"selectors":[{"cel":{"expression":")" + expression + R"("}}]}})");
   }
   // `device`: all but its name, as JSON without braces.
-  void AddSlice(const std::string& driver, int devices, const std::string& device) {
+  void AddSlice(const std::string& driver, int devices, const std::string& device, const std::string& node = "n") {
     std::string list;
     for (int i = 0; i < devices; ++i) {
       list += (i > 0 ? R"(,{"name":"gpu-)" : R"({"name":"gpu-)") + std::to_string(i) + R"(",)" + device + "}";
     }
     Make("resourceslices.resource.k8s.io",
-         R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice","metadata":{"name":")" + driver +
-             R"("},"spec":{"driver":")" + driver +
-             R"(","pool":{"name":"n","generation":1,"resourceSliceCount":1},"nodeName":"n","devices":[)" + list +
-             "]}}");
+         R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice","metadata":{"name":")" + node + "-" + driver +
+             R"("},"spec":{"driver":")" + driver + R"(","pool":{"name":")" + node +
+             R"(","generation":1,"resourceSliceCount":1},"nodeName":")" + node + R"(","devices":[)" + list + "]}}");
   }
-  void AddSharedGpus(int gpus) {
+  void AddSharedGpus(int gpus, const std::string& node = "n") {
     AddSlice(kOurs, gpus,
-             R"("allowMultipleAllocations":true,"capacity":{"memory":{"value":"80Gi"},"milli":{"value":"1000"}})");
+             R"("allowMultipleAllocations":true,"capacity":{"memory":{"value":"80Gi"},"milli":{"value":"1000"}})",
+             node);
   }
   static std::string RequestFor(const std::string& device_class, const std::string& more = {}) {
     return R"({"name":"r","exactly":{"deviceClassName":")" + device_class + R"(")" + more + "}}";
@@ -139,6 +139,45 @@ TEST_F(ClaimedPartsTest, AClaimThatIsNotAllocatedCountsByWhatItsRequestsSay) {
     AddClaim(c.request, name);
     EXPECT_EQ(MilliOf(PodWith(name.c_str())), c.want) << c.request;
   }
+}
+
+TEST_F(ClaimedPartsTest, AClaimForAllDevicesCountsAsTheMostThatANodeHas) {
+  AddSharedGpus(4);
+  AddSharedGpus(3, "m");
+  AddSlice(kNvidia, 8, R"("attributes":{"type":{"string":"gpu"}})");
+  const std::string mode = R"(,"allocationMode":"All")";
+  const std::string parts = RequestFor(kOurs, mode + R"(,"capacity":{"requests":{"milli":"300"}})");
+  const std::string mixed = R"({"name":"r","firstAvailable":[
+      {"name":"a","deviceClassName":"gpu.ai.centauruscloud.io","count":2},
+      {"name":"b","deviceClassName":"gpu.ai.centauruscloud.io","allocationMode":"All"}]})";
+  struct Case {
+    std::string request;
+    std::int64_t want;
+  };
+  int number = 0;
+  for (const Case& c : {Case{RequestFor(kOurs, mode), 4000}, Case{parts, 1200}, Case{mixed, 4000},
+                        Case{RequestFor(kNvidia, mode), 8000}, Case{RequestFor("other", mode), 0},
+                        Case{RequestFor(kOurs, mode + R"(,"adminAccess":true)"), 0}}) {
+    const std::string name = "c" + std::to_string(++number);
+    AddClaim(c.request, name);
+    EXPECT_EQ(MilliOf(PodWith(name.c_str())), c.want) << c.request;
+  }
+  Allocate(Given("gpu-0", "", kOurs, "m") + "," + Given("gpu-1", "", kOurs, "m"), "pod-1", "c1");
+  EXPECT_EQ(MilliOf(PodWith("c1")), 2000) << "what it got";
+}
+
+TEST_F(ClaimedPartsTest, AClaimForAllDevicesFollowsTheSlices) {
+  account_.SetQueues({.pools = {}, .queues = {{.name = kDefaultQueue}}});
+  AddClaim(RequestFor(kOurs, R"(,"allocationMode":"All")"), "a");
+  AddBoundPod("p", "a");
+  EXPECT_EQ(UsedByDefaultQueue(), 1000) << "it gets one at least";
+  AddSharedGpus(4);
+  EXPECT_EQ(UsedByDefaultQueue(), 4000);
+  AddSharedGpus(40, "m");
+  EXPECT_EQ(UsedByDefaultQueue(), 32'000) << "no claim gets more than 32 devices";
+  ASSERT_TRUE(client_.Delete(KindOf<kube::ResourceSlice>(), {"", "m-gpu.ai.centauruscloud.io"}));
+  Settle();
+  EXPECT_EQ(UsedByDefaultQueue(), 4000);
 }
 
 TEST_F(ClaimedPartsTest, AnAllocatedClaimCountsByWhatItConsumes) {
