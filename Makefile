@@ -5,7 +5,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -c
 
-.PHONY: help setup build test demo demo-trial demo-share bench campaign image e2e-horovod cluster-up cluster-down asan tsan fuzz lint format clean
+.PHONY: help setup build test demo demo-trial demo-share demo-interference bench campaign image e2e-horovod cluster-up cluster-down asan tsan fuzz lint format clean
 
 help:  ## List the targets
 	@awk -F ':.*## +' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,6 +31,10 @@ demo-share: setup  ## Three pods share one GPU, on a real kubelet; needs root
 	scripts/install-packages --real-node
 	scripts/build release grus-node-agent kubectl-grus fake-nvml
 	scripts/demo-share
+
+demo-interference: setup  ## Trainings that disturb each other on a GPU are parted, by a stock scheduler
+	scripts/build release grus-manager crdgen
+	scripts/demo-interference
 
 bench: build  ## Run the benchmarks and compare them with the recorded baselines
 	scripts/bench --mpi-operator | scripts/bench-moved bench/baseline/job_storm.txt

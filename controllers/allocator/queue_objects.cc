@@ -74,6 +74,7 @@ PoolPlacement Of(api::PoolPlacement placement) {
     case api::PoolPlacement::kBinPack: return PoolPlacement::kBinPack;
     case api::PoolPlacement::kSpread: return PoolPlacement::kSpread;
     case api::PoolPlacement::kUtilSched: return PoolPlacement::kUtilSched;
+    case api::PoolPlacement::kInterference: return PoolPlacement::kInterference;
   }
   return PoolPlacement::kBinPack;
 }
@@ -123,7 +124,8 @@ DeclaredQueues ReadQueues(const Objects<api::GpuQueue>& queues, const Objects<ap
                     [](const auto& pool) { return std::tie(pool->metadata.creation_timestamp, pool->metadata.name); });
   for (const auto& pool : by_age) {
     declared.setup.pools.push_back({std::string(pool->metadata.name), pool->spec.node_selector,
-                                    std::string(pool->spec.resource), Of(pool->spec.placement)});
+                                    std::string(pool->spec.resource), Of(pool->spec.placement),
+                                    pool->spec.least_speed_percent});
   }
   Objects<api::GpuQueue> by_name = queues;
   std::ranges::sort(by_name, {}, [](const auto& queue) { return std::string_view(queue->metadata.name); });

@@ -6,6 +6,7 @@
 #include "controllers/cluster/owners.h"
 #include "controllers/policy/claimed_gpus.h"
 #include "controllers/policy/cluster_objects.h"
+#include "controllers/policy/gpu_annotations.h"
 #include "controllers/policy/gpu_parts.h"
 #include "controllers/policy/gpushare_gpus.h"
 #include "controllers/policy/placement.h"

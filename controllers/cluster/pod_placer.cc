@@ -84,6 +84,13 @@ class PodPlacer::Question {
     // That looks at thousandths alone; what else the pod asks for may not fit there.
     return node.GpuFor(*shape_, taken, best ? best->gpus : std::string());
   }
+  RoomToShare RoomToShareOn(const LedgerNode& node) const {
+    RoomToShare room;
+    room.is_meant = node.PlacementOf(*shape_) == PoolPlacement::kInterference && asks_for_parts_ &&
+                    WholeGpusOf(shape_->request) == 0 && PlaceOn(node) == nullptr;
+    if (room.is_meant) room.gpus = GpusWithRoom(node.state.allocatable, TakenOn(node), shape_->request);
+    return room;
+  }
   bool has_owner() const { return !owner_name_.empty(); }
   // A node of which others must not keep it: its own place, or its own room.
   bool IsAtHomeOn(const LedgerNode& node) const {
@@ -184,7 +191,23 @@ std::vector<NodeRank> PodPlacer::Rank(const kube::Pod& pod, std::span<const std:
   return ranks;
 }
 
-kube::Result<std::string> PodPlacer::Take(const kube::Pod& pod, const std::string& node) {
+std::vector<RoomToShare> PodPlacer::RoomsToShare(const kube::Pod& pod, std::span<const std::string_view> nodes) const {
+  std::vector<RoomToShare> rooms(nodes.size());
+  const std::lock_guard lock(account_.mutex_);
+  const Question question(account_, pod);
+  if (!question.asks_for_parts()) return rooms;
+  const std::vector<PoolSpec>& pools = account_.queues_.setup().pools;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const LedgerNode* const node = question.Find(nodes[i]);
+    if (node == nullptr) continue;
+    rooms[i] = question.RoomToShareOn(*node);
+    const auto pool = std::ranges::find(pools, node->state.pool, &PoolSpec::name);
+    if (pool != pools.end()) rooms[i].least_speed = pool->least_speed_percent / 100.0;
+  }
+  return rooms;
+}
+
+kube::Result<std::string> PodPlacer::Take(const kube::Pod& pod, const std::string& node, std::string_view chosen) {
   std::string gpus, why;
   account_.Apply([&](auto& effects) {
     const Question question(account_, pod);
@@ -192,7 +215,7 @@ kube::Result<std::string> PodPlacer::Take(const kube::Pod& pod, const std::strin
     if (found != nullptr && question.asks_for_parts()) {
       why = question.WhyNot(*found);
       if (!why.empty()) return;
-      gpus = question.GpusOn(*found, pod.metadata.Annotation(api::kPlannedGpuAnnotation));
+      gpus = question.GpusOn(*found, chosen.empty() ? pod.metadata.Annotation(api::kPlannedGpuAnnotation) : chosen);
     }
     if (question.has_owner()) return;
     Resources request = question.shape().request;

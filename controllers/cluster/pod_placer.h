@@ -24,6 +24,13 @@ struct NodeRank {
   bool is_known = false;  // False: nothing is known of it, or it has no room.
 };
 
+// Where the placement of a node is kInterference: the GPUs there with room for a pod that asks for a part of one.
+struct RoomToShare {
+  bool is_meant = false;  // False: another placement, or the pod asks for no such part, or its place is known already.
+  std::vector<std::string> gpus = {};
+  double least_speed = 0;  // That each pod is to keep, as a share of its speed alone; 0: none.
+};
+
 // What the account knows of some nodes and pods, all at one moment.
 struct HoldingsLook {
   std::vector<Resources> offered, taken;  // Of each node; a place that is kept counts as taken. Unknown: nothing.
@@ -44,10 +51,13 @@ class PodPlacer {
   bool HasRoom(const kube::Pod& pod) const;
   std::vector<NodeRank> Rank(const kube::Pod& pod, std::span<const std::string_view> nodes) const;
 
+  std::vector<RoomToShare> RoomsToShare(const kube::Pod& pod, std::span<const std::string_view> nodes) const;
+
   // The GPUs that the pod gets on the node, as for OnGpu(); empty: it asks for no parts, or nothing is known of the
   // node's GPUs. A pod of no gang or job counts as bound there from now on; for others, their places are kept until
-  // they are seen bound. Error (kConflict): no GPU there has the room (any more).
-  kube::Result<std::string> Take(const kube::Pod& pod, const std::string& node);
+  // they are seen bound. `chosen`: that GPU, if it has room; empty: what is planned for the pod, or by the placement of
+  // the node. Error (kConflict): no GPU there has the room (any more).
+  kube::Result<std::string> Take(const kube::Pod& pod, const std::string& node, std::string_view chosen = {});
   void GiveBack(const kube::Pod& pod, const std::string& node);  // It was not bound there after all.
 
   HoldingsLook LookAt(std::span<const std::shared_ptr<const kube::Node>> nodes,

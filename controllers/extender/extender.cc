@@ -11,6 +11,7 @@
 #include "controllers/extender/gpushare_contract.h"
 #include "controllers/extender/node_scores.h"
 #include "controllers/extender/scheduler_call.h"
+#include "controllers/extender/sharing_advisor.h"
 #include "controllers/extender/utilization_watch.h"
 #include "controllers/policy/gpushare_gpus.h"
 #include "crds/types/sharing_names.h"
@@ -49,6 +50,14 @@ bool IsUnclear(const Error& error) {
   }
 }
 
+// `advisor`: null, there is none.
+Result<GivenGpus> Take(SharingAdvisor* advisor, PodPlacer& placer, const kube::Pod& pod, const std::string& node) {
+  if (advisor != nullptr) return advisor->Take(pod, node);
+  Result<std::string> gpus = placer.Take(pod, node);
+  if (!gpus) return std::move(gpus).error();
+  return GivenGpus{.gpus = *std::move(gpus)};
+}
+
 }  // namespace
 
 Extender::Extender(kube::Client& client, const kube::Informer& pods, const kube::Informer& nodes,
@@ -78,18 +87,24 @@ Result<std::string> Extender::Filter(std::string_view body) {
   return Measure("filter", [&]() -> Result<std::string> {
     const Result<NodesCall> call = ReadNodesCall(body);
     if (!call) return call.error();
-    std::vector<std::string> why_not = placer_.WhyNot(*call->pod, call->nodes);
+    std::vector<std::string> why_not = WhyNot(*call);
     if (!call->pod->status.nominated_node_name.empty()) AwaitRoom(*call, why_not);
     if (IsRefused(why_not)) refused_.Note(call->pod);
     return FilterAnswer(*call, why_not);
   });
 }
 
+std::vector<std::string> Extender::WhyNot(const NodesCall& call) {
+  std::vector<std::string> why_not = placer_.WhyNot(*call.pod, call.nodes);
+  if (advisor_ != nullptr) advisor_->Refuse(call, why_not);
+  return why_not;
+}
+
 void Extender::AwaitRoom(const NodesCall& call, std::vector<std::string>& why_not) {
   const kube::TimePoint until = clock_.Now() + kNominatedPatience;
   while (IsRefused(why_not) && clock_.Now() < until) {
     if (!kube::WaitFor(clock_, kLookAgain, {})) return;
-    why_not = placer_.WhyNot(*call.pod, call.nodes);
+    why_not = WhyNot(call);
   }
 }
 
@@ -99,6 +114,7 @@ Result<std::string> Extender::Prioritize(std::string_view body) {
     if (!call) return call.error();
     std::vector<NodeRank> ranks = placer_.Rank(*call->pod, call->nodes);
     if (utilization_ != nullptr) utilization_->Rank(call->nodes, ranks);
+    if (advisor_ != nullptr) advisor_->Rank(*call, ranks);
     return PrioritizeAnswer(*call, ScoresOf(ranks));
   });
 }
@@ -155,13 +171,19 @@ kube::Status Extender::BindPod(const BindCall& call) {
   if (pod->spec.node_name == call.node) return {};  // Its answer was lost.
   const Binding binding(*this, std::string(pod->metadata.uid));
   if (!binding) return Error(ErrorCode::kConflict, "it is being bound by an earlier call");
-  Result<std::string> gpus = placer_.Take(*pod, call.node);
-  if (!gpus) return std::move(gpus).error();
-  const Json annotations = AnnotationsFor(*pod, call.node, *gpus);
+  Result<GivenGpus> given = Take(advisor_, placer_, *pod, call.node);
+  if (!given) return std::move(given).error();
+  Json annotations = AnnotationsFor(*pod, call.node, given->gpus);
+  for (const auto& [name, text] : *given->annotations.AsObject()) annotations[name] = Json(text);
   kube::Status bound = client_.Bind(call.pod, std::string(pod->metadata.uid), call.node, annotations);
   if (!bound && IsUnclear(bound.error())) bound = IsBound(*pod, call.node, std::move(bound).error());
-  if (bound) refused_.Forget(call.pod);
-  else if (!IsUnclear(bound.error())) placer_.GiveBack(*pod, call.node);
+  if (bound) {
+    refused_.Forget(call.pod);
+    if (advisor_ != nullptr) advisor_->NoteBound(*pod, *given);
+  } else if (!IsUnclear(bound.error())) {
+    placer_.GiveBack(*pod, call.node);
+    if (advisor_ != nullptr) advisor_->GiveBack(*pod);
+  }
   return bound;
 }
 

@@ -23,6 +23,7 @@ namespace grus {
 
 struct BindCall;
 struct NodesCall;
+class SharingAdvisor;
 class UtilizationWatch;
 
 class Extender {
@@ -33,6 +34,7 @@ class Extender {
   RefusedPods& refused_pods() { return refused_; }  // For a controller of its own.
   // Before the first call. It must outlive it.
   void SetUtilization(const UtilizationWatch& utilization) { utilization_ = &utilization; }
+  void SetAdvisor(SharingAdvisor& advisor) { advisor_ = &advisor; }  // Likewise.
 
   // Each takes a body and returns the answer's, in JSON. A body that makes no sense is an error (kInvalidArgument).
   kube::Result<std::string> Filter(std::string_view body);
@@ -47,6 +49,7 @@ class Extender {
   kube::Result<std::string> Measure(const char* verb, const std::function<kube::Result<std::string>()>& answer);
   // A nominated pod is not refused at once.
   void AwaitRoom(const NodesCall& call, std::vector<std::string>& why_not);
+  std::vector<std::string> WhyNot(const NodesCall& call);
   class Binding;
   kube::Status BindPod(const BindCall& call);
   kube::Json AnnotationsFor(const kube::Pod& pod, const std::string& node, const std::string& gpus) const;
@@ -61,6 +64,7 @@ class Extender {
   const kube::Log& log_;
   kube::Registry& metrics_;
   const UtilizationWatch* utilization_ = nullptr;  // Null: nothing is measured.
+  SharingAdvisor* advisor_ = nullptr;              // Null: nothing is predicted.
   std::mutex mutex_;
   std::set<std::string> being_bound_;  // UIDs; guarded by mutex_.
 };

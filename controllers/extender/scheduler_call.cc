@@ -137,7 +137,10 @@ Status ReadVictims(std::string_view what, std::string_view text, PreemptCall& ca
 Result<NodesCall> ReadNodesCall(std::string_view body) {
   NodesCall call;
   Status read = ForEachMember("the body", body, [&](std::string_view name, std::string_view value) -> Status {
-    if (IsMember(name, "pod")) return TakePod(value, call.pod);
+    if (IsMember(name, "pod")) {
+      call.pod_text = value;
+      return TakePod(value, call.pod);
+    }
     if (IsMember(name, "nodes")) return ReadNodes(value, call);
     if (!IsMember(name, "nodenames")) return {};
     return ForEachItem("NodeNames", value, [&](std::string_view item) -> Status {

@@ -20,6 +20,7 @@ namespace grus {
 // Of the verbs filter and prioritize.
 struct NodesCall {
   std::shared_ptr<const kube::Pod> pod = {};
+  std::string_view pod_text = {};              // All that was sent of it, in JSON.
   std::vector<std::string_view> nodes = {};    // Their names.
   std::vector<std::string_view> objects = {};  // Of whole nodes: the text of each; else empty.
 };

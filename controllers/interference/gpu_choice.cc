@@ -19,6 +19,8 @@ constexpr double kLeastGainEver = 0.05;
 constexpr double kNoLoss = 0.02;
 // As a share of the GPUs: so many waiting jobs take those that become free in the next while.
 constexpr double kLongQueue = 0.25;
+// Far below any gain.
+constexpr double kTooSlow = -1000;
 // Of names in an explanation, before they are escaped.
 constexpr std::size_t kMaxNameBytes = 64;
 
@@ -41,19 +43,23 @@ class JobNumbers {
   std::deque<SharedJob> kept_;
 };
 
-// The first of the GPUs that have the same residents, whatever their order; sorted.
-std::vector<std::size_t> DifferentPlaces(std::span<const CandidateGpu> candidates) {
-  JobNumbers numbers;
-  std::map<std::vector<std::size_t>, std::size_t> first_with;
-  std::vector<std::size_t> places;
-  for (std::size_t i = 0; i < candidates.size(); ++i) {
-    std::vector<std::size_t> residents;
-    for (const SharedJob& resident : candidates[i].residents) residents.push_back(numbers.Of(resident));
-    std::ranges::sort(residents);
-    if (first_with.emplace(std::move(residents), i).second) places.push_back(i);
+// GPUs that have the same residents, whatever their order, are one place.
+struct DifferentPlaces {
+  explicit DifferentPlaces(std::span<const CandidateGpu> candidates) {
+    JobNumbers numbers;
+    std::map<std::vector<std::size_t>, std::size_t> place_with;
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      std::vector<std::size_t> residents;
+      for (const SharedJob& resident : candidates[i].residents) residents.push_back(numbers.Of(resident));
+      std::ranges::sort(residents);
+      const auto [place, is_new] = place_with.emplace(std::move(residents), first.size());
+      if (is_new) first.push_back(i);
+      of_each.push_back(place->second);
+    }
   }
-  return places;
-}
+  std::vector<std::size_t> first = {};    // The first candidate of each place; sorted.
+  std::vector<std::size_t> of_each = {};  // The place of each candidate.
+};
 
 // Where the answers are that concern a resident.
 struct ResidentAnswers {
@@ -107,6 +113,23 @@ GpuGain GainOf(const std::vector<ResidentAnswers>& places, const std::vector<Spe
   gain.is_too_slow = !places.empty() && slowest < least_speed;
   gain.is_without_loss = !places.empty() && gain.gain >= 1 - kNoLoss;
   return gain;
+}
+
+// Of each place.
+std::vector<GpuGain> GainsOf(const SharedJob& job, std::span<const CandidateGpu> candidates,
+                             const DifferentPlaces& places, const SharingDemand& demand, PairSpeedCache& speeds) {
+  std::vector<PairQuestionView> questions;
+  std::vector<std::vector<ResidentAnswers>> answers_of;
+  for (const std::size_t first : places.first) {
+    answers_of.push_back(AddQuestions(job, candidates[first].residents, demand.gpu_type, questions));
+  }
+  const std::vector<SpeedShare> answers = speeds.Predict(std::move(questions));
+  std::vector<GpuGain> gains;
+  for (std::size_t i = 0; i < places.first.size(); ++i) {
+    gains.push_back(GainOf(answers_of[i], answers, demand.least_speed));
+    gains.back().candidate = places.first[i];
+  }
+  return gains;
 }
 
 std::string Number(double value) {
@@ -178,28 +201,33 @@ double LeastGain(const SharingDemand& demand) {
   return std::max(kLeastGainEver, 1 - queue / kLongQueue);
 }
 
+std::vector<double> SuitabilityOf(const SharedJob& job, std::span<const CandidateGpu> candidates,
+                                  const SharingDemand& demand, PairSpeedCache& speeds) {
+  const DifferentPlaces places(candidates);
+  const std::vector<GpuGain> gains = GainsOf(job, candidates, places, demand, speeds);
+  std::vector<double> suitability;
+  suitability.reserve(candidates.size());
+  for (const std::size_t place : places.of_each) {
+    const GpuGain& gain = gains[place];
+    suitability.push_back(gain.gain + (gain.is_too_slow ? kTooSlow : gain.is_without_loss ? 1 : 0));
+  }
+  return suitability;
+}
+
+bool IsTooSlow(double suitability) { return suitability < kTooSlow / 2; }
+
 GpuChoice ChooseGpu(const SharedJob& job, std::span<const CandidateGpu> candidates, const SharingDemand& demand,
                     PairSpeedCache& speeds) {
-  const std::vector<std::size_t> places = DifferentPlaces(candidates);
-  std::vector<PairQuestionView> questions;
-  std::vector<std::vector<ResidentAnswers>> answers_of;
-  for (const std::size_t place : places) {
-    answers_of.push_back(AddQuestions(job, candidates[place].residents, demand.gpu_type, questions));
-  }
-  const std::vector<SpeedShare> answers = speeds.Predict(std::move(questions));
-  std::vector<GpuGain> gains;
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    gains.push_back(GainOf(answers_of[i], answers, demand.least_speed));
-    gains.back().candidate = places[i];
-  }
+  std::vector<GpuGain> gains = GainsOf(job, candidates, DifferentPlaces(candidates), demand, speeds);
   // Free GPUs have a gain of 1.
   std::ranges::sort(gains, {}, [](const GpuGain& gain) {
     return std::tuple(gain.is_too_slow, !gain.is_without_loss, -gain.gain, gain.candidate);
   });
   GpuChoice choice{std::nullopt, {}, LeastGain(demand), demand.least_speed};
   for (GpuGain& gain : gains) {
-    const bool pays = gain.is_without_loss || gain.gain >= choice.least_gain;
-    const bool is_worth_it = gain.residents.empty() || (!gain.is_too_slow && pays);
+    const bool pays = demand.waits != WhenToWait::kForGain || gain.is_without_loss || gain.gain >= choice.least_gain;
+    const bool is_worth_it =
+        gain.residents.empty() || demand.waits == WhenToWait::kNever || (!gain.is_too_slow && pays);
     if (!choice.chosen && is_worth_it) {
       choice.chosen = std::move(gain);
     } else if (choice.runners_up.size() < kMaxRunnersUp) {

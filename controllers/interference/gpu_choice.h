@@ -31,11 +31,19 @@ struct CandidateGpu {
 // Less than this, no job beside another has but by mistake. Half a GPU would be 0.5.
 inline constexpr double kLeastSharedSpeed = 0.4;
 
+// When no GPU is chosen although some have room.
+enum class WhenToWait {
+  kForGain,    // If sharing one is worth less than a whole one later; also as below.
+  kIfTooSlow,  // If somebody would have less than the least speed on each.
+  kNever,
+};
+
 struct SharingDemand {
   std::string gpu_type = {};               // Of all candidates.
   std::size_t gpus = 1;                    // Those of this type that such jobs may have, whole or shared, used or not.
   std::size_t waiting_jobs = 1;            // For these, the job in question included.
   double least_speed = kLeastSharedSpeed;  // Of each job on a shared GPU, at the low end.
+  WhenToWait waits = WhenToWait::kForGain;
 };
 
 struct ResidentSpeed {
@@ -65,6 +73,12 @@ inline constexpr std::size_t kMaxExplanationBytes = 1000;
 // What sharing must gain while so many jobs wait: near 1 if it is one of many GPUs' only job, little if a quarter as
 // many jobs as GPUs wait, or more.
 double LeastGain(const SharingDemand& demand);
+
+// How well each candidate suits the job, in their order: greater is better, equal is equal. A free GPU has 1. It comes
+// after those beside others where nobody loses; last come those that are too slow.
+std::vector<double> SuitabilityOf(const SharedJob& job, std::span<const CandidateGpu> candidates,
+                                  const SharingDemand& demand, PairSpeedCache& speeds);
+bool IsTooSlow(double suitability);
 
 // Free GPUs come first, but after a place beside others where nobody loses. Of equal GPUs, the first.
 GpuChoice ChooseGpu(const SharedJob& job, std::span<const CandidateGpu> candidates, const SharingDemand& demand,

@@ -6,16 +6,14 @@
 
 #include "clientlib/model/events_v1.h"
 #include "clientlib/model/scheduling_v1.h"
-#include "clientlib/runtime/event_recorder.h"
-#include "clientlib/runtime/manager.h"
 #include "controllers/allocator/queue_reconciler.h"
 #include "controllers/cluster/nomination_probe.h"
 #include "controllers/elastic/elastic_children.h"
 #include "controllers/elastic/elastic_reconciler.h"
-#include "controllers/extender/extender.h"
-#include "controllers/extender/utilization_watch.h"
 #include "controllers/gang/gang_reconciler.h"
+#include "controllers/manager/extender_controller.h"
 #include "controllers/manager/leader_gate.h"
+#include "controllers/manager/shared.h"
 #include "controllers/policy/gpushare_gpus.h"
 #include "controllers/profile/profile_keeper.h"
 #include "controllers/profile/running_jobs.h"
@@ -30,50 +28,6 @@ namespace {
 using kube::KindOf;
 
 constexpr char kReportingController[] = "ai.centauruscloud.io/grus-manager";
-
-kube::InformerOptions Everything(const Options& options) {
-  kube::InformerOptions all;
-  all.namespaces = options.namespaces;
-  return all;
-}
-
-// Those of the namespaces that are not managed.
-kube::InformerOptions Elsewhere(const Options& options) {
-  kube::InformerOptions others;
-  for (const std::string& name : options.namespaces) {
-    others.field_selector.append(others.field_selector.empty() ? "" : ",").append("metadata.namespace!=").append(name);
-  }
-  return others;
-}
-
-// For kinds that the permissions of an earlier version may lack: grus works without them.
-kube::InformerOptions Optional(kube::InformerOptions options) {
-  options.is_optional = true;
-  return options;
-}
-
-// What all controllers share.
-struct Shared {
-  const Options& options;
-  kube::Client& client;
-  kube::Manager& manager;
-  kube::EventRecorder& events;
-  const kube::Clock& clock;
-  const kube::Log& log;
-  kube::Informer& pods;
-  kube::Informer& nodes;
-  ClusterAccount& account;
-  const Prometheus::Connect& to_prometheus;
-  // Null: no controller that runs makes or reads them.
-  kube::Informer* jobs = nullptr;
-  kube::Informer* groups = nullptr;
-  kube::Informer* profiles = nullptr;
-  const kube::Informer* far_pods = nullptr;  // Of namespaces that are not managed.
-
-  kube::WorkQueue& Run(kube::Reconciler& reconciler, const char* name, int threads) const {
-    return manager.AddController(reconciler, {.name = name, .threads = threads}).queue();
-  }
-};
 
 // WorkloadProfiles that nobody writes just now.
 struct ProfileController {
@@ -158,26 +112,6 @@ struct UsageController {
 
   Prometheus prometheus;
   UsageWatch watch;
-};
-
-// What a kube-scheduler asks.
-struct ExtenderController {
-  ExtenderController(const Shared& with, kube::Registry& metrics)
-      : extender(with.client, with.pods, with.nodes, with.account, with.clock, with.log, metrics) {
-    extender.refused_pods().FeedQueue(with.Run(extender.refused_pods(), "refused-pods", 1));
-    if (with.options.usage_prometheus.empty()) return;
-    prometheus.emplace(with.to_prometheus, with.clock, std::vector{with.options.usage_prometheus});
-    utilization.emplace(
-        *prometheus,
-        UtilizationSource{with.options.usage_prometheus, with.options.usage_selector, with.options.gpu_weights},
-        with.clock, with.log);
-    utilization->FeedQueue(with.Run(*utilization, "utilization", 1));
-    extender.SetUtilization(*utilization);
-  }
-
-  Extender extender;
-  std::optional<Prometheus> prometheus;
-  std::optional<UtilizationWatch> utilization;
 };
 
 // GpuQueues and NodePools. Where their CRDs are not installed yet, there are none.
@@ -300,9 +234,12 @@ struct App::Impl {
     // The first to be asked before planning: the account must know the queues when others say what they began.
     if (options.Runs("queues")) queues.emplace(shared, metrics);
     if (options.Runs("gang")) AddGangs(shared, metrics);
-    if (has_trials || options.RecordsUsage()) {
+    const bool has_profiles = has_trials || options.RecordsUsage();
+    if (has_profiles) {
       shared.profiles = &manager.AddInformer(KindOf<api::WorkloadProfile>());
       store.emplace(client, *shared.profiles, clock, options.profile_trust);
+    } else if (options.Runs("extender")) {
+      shared.profiles = &manager.AddInformer(KindOf<api::WorkloadProfile>(), Optional({}));
     }
     if (has_jobs) elastic.emplace(shared);
     if (has_trials) trials.emplace(shared, *store);

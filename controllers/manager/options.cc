@@ -7,7 +7,9 @@
 #include <span>
 #include <sstream>
 
+#include "clientlib/auth/files.h"
 #include "clientlib/http/url.h"
+#include "controllers/interference/model_file.h"
 #include "controllers/version/version.h"
 
 namespace grus {
@@ -61,6 +63,16 @@ std::optional<std::size_t> IndexIn(std::span<const std::string_view> names, std:
   return found == names.end() ? std::nullopt : std::optional(static_cast<std::size_t>(found - names.begin()));
 }
 
+// Of a model file; none if there is no file.
+kube::Result<std::vector<CoRunSample>> CoRunsIn(const std::string& path) {
+  if (path.empty()) return std::vector<CoRunSample>();
+  const kube::Result<std::string> text = kube::ReadSmallFile(path);
+  const kube::Result<InterferenceModel> model =
+      text ? ReadModelFile(*text, path) : kube::Result<InterferenceModel>(text.error());
+  if (!model) return model.error();
+  return model->samples();
+}
+
 // A certificate and its key, by the options --NAME-cert-file and --NAME-key-file.
 kube::Status CheckPair(const std::string& name, const std::string& cert_file, const std::string& key_file) {
   if (cert_file.empty() == key_file.empty()) return {};
@@ -71,7 +83,7 @@ kube::Status CheckPair(const std::string& name, const std::string& cert_file, co
 struct Texts {
   std::string controllers = "elastic,gang,trial,queues,profiler", namespaces, level = "info", format = "text",
               nominations = "auto", profiles = "namespace", prometheus, scheduler_leases = "kube-system", owner_kinds,
-              extender_clients, gpu_weights;
+              extender_clients, gpu_weights, interference_model;
 };
 
 po::options_description Describe(Options& options, Texts& texts) {
@@ -134,6 +146,10 @@ po::options_description Describe(Options& options, Texts& texts) {
   add("gpu-weights", text(texts.gpu_weights, "LIST"),
       "What a GPU counts in pools whose placement is UtilSched, by a part of its model's name, as A100=14,H100=20 "
       "(beside K80=6, TITAN X=7 and V100=10). What is in use there says --usage-prometheus.");
+  add("interference-model", text(texts.interference_model, "FILE"),
+      "What is known of how fast jobs are that share a GPU, as `kubectl grus interference fit --save` writes it, "
+      "beside "
+      "the coRuns of WorkloadProfiles: for pools whose placement is Interference (default: nothing).");
   add("health-address", preset(options.health_address, "HOST:PORT"), "Address of /healthz and /readyz; 0: not served.");
   add("reconcile-threads",
       po::value(&options.reconcile_threads)->value_name("N")->default_value(options.reconcile_threads),
@@ -246,6 +262,9 @@ kube::Status Check(const Texts& texts, Options& options) {
   const kube::Result<ModelWeights> weights = ModelWeights::Parse(texts.gpu_weights);
   if (!weights) return kube::Error(weights.error()).with("--gpu-weights");
   options.gpu_weights = *weights;
+  kube::Result<std::vector<CoRunSample>> co_runs = CoRunsIn(texts.interference_model);
+  if (!co_runs) return std::move(co_runs).error().with("--interference-model");
+  options.told_co_runs = *std::move(co_runs);
   for (const std::string& text : SplitList(texts.owner_kinds)) {
     const auto kind = ParseOwnerKind(text);
     if (!kind) return Bad("owner-kinds", text, "RESOURCE.GROUP such as rayclusters.ray.io");

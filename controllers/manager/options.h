@@ -10,6 +10,7 @@
 #include "clientlib/base/result.h"
 #include "controllers/cluster/nominations.h"
 #include "controllers/extender/utilization_score.h"
+#include "controllers/interference/shared_job.h"
 #include "controllers/policy/workload_fingerprint.h"
 #include "controllers/profiler/pod_owners.h"
 
@@ -34,6 +35,7 @@ struct Options {
   std::string extender_service, extender_pod_address;  // Where the one that leads is found; empty: nobody is told.
   std::vector<std::string> extender_clients;  // Names in clients' certificates; empty: any that the CA has signed.
   ModelWeights gpu_weights;                   // For nodes that are scored by what is measured.
+  std::vector<CoRunSample> told_co_runs;      // By a model file; beside those that are measured here.
   Nominations nominations = Nominations::kAuto;
   std::string own_namespace;  // Not an option: known once connected. Empty: no nomination probe.
   double resize_seconds = 20;

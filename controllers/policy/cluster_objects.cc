@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "controllers/policy/gpu_annotations.h"
 #include "controllers/policy/gpu_parts.h"
 #include "controllers/policy/gpushare_gpus.h"
 #include "controllers/policy/pod_needs.h"

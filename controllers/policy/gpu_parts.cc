@@ -5,7 +5,6 @@
 #include <span>
 
 #include "clientlib/base/lower_case.h"
-#include "clientlib/model/json.h"
 #include "controllers/policy/claimed_gpus.h"
 #include "crds/types/sharing_names.h"
 
@@ -20,8 +19,6 @@ constexpr std::span kParts(kOffered, std::size(kOffered) - 1);
 constexpr char kMilliWithoutMemory[] = "ai.centauruscloud.io/gpu-milli without memory";
 constexpr char kSeparator = '#', kListSeparator = ',';
 constexpr std::int64_t kMostParts = std::int64_t{1} << 40;  // Users may ask for any number.
-constexpr std::size_t kMostGpus = 64;                       // Of a node; more are not read.
-constexpr std::size_t kLongestId = 63;                      // Of a GPU.
 
 using Amount = std::pair<std::string, std::int64_t>;
 
@@ -53,16 +50,6 @@ std::string_view FirstPart(const Resources& request) {
   return {};
 }
 
-// Calls `visit(gpu)` for each name in a list.
-template <typename F>
-void ForEachName(std::string_view gpus, const F& visit) {
-  while (!gpus.empty()) {
-    const std::string_view gpu = gpus.substr(0, gpus.find(kListSeparator));
-    gpus.remove_prefix(std::min(gpu.size() + 1, gpus.size()));
-    if (!gpu.empty()) visit(gpu);
-  }
-}
-
 // Of the amount: on one GPU all of it, of whole ones what each has.
 std::int64_t OnEach(std::string_view part, std::int64_t amount, std::int64_t whole) {
   return whole > 0 && part == api::kGpuMilliResource ? kWholeGpuMilli : amount;
@@ -83,8 +70,8 @@ std::string ChooseWholeGpus(const Resources& allocatable, const Resources& taken
                             std::string_view preferred) {
   const auto whole = static_cast<std::size_t>(WholeGpusOf(request));
   std::vector<std::string_view> free, wanted;
-  ForEachName(preferred, [&](std::string_view gpu) {
-    if (wanted.size() < kMostGpus) wanted.push_back(gpu);
+  ForEachListedGpu(preferred, [&](std::string_view gpu) {
+    if (wanted.size() < kMostGpusOfNode) wanted.push_back(gpu);
   });
   ForEachGpu(allocatable, api::kGpuMilliResource, [&](std::string_view gpu, std::int64_t) {
     if (IsFreeGpu(gpu, allocatable, taken, request)) free.push_back(gpu);
@@ -150,26 +137,6 @@ std::optional<std::int64_t> SimpleCopies(std::string_view first, const Resources
   return copies;
 }
 
-std::string_view TextIn(const kube::Json& object, std::string_view key) {
-  const kube::Json* value = object.Find(key);
-  const std::string* text = value ? value->AsString() : nullptr;
-  return text ? std::string_view(*text) : std::string_view();
-}
-
-// Of an amount of one GPU; 0 if it makes no sense.
-std::int64_t NumberIn(const kube::Json& object, std::string_view key) {
-  const kube::Json* value = object.Find(key);
-  const std::int64_t* number = value ? value->AsInt() : nullptr;
-  return number && *number > 0 && *number < (std::int64_t{1} << 32) ? *number : 0;
-}
-
-bool IsGpuId(std::string_view text) {
-  const auto is_plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-';
-  };
-  return !text.empty() && text.size() <= kLongestId && std::ranges::all_of(text, is_plain);
-}
-
 }  // namespace
 
 std::string PartOn(std::string_view resource, std::string_view gpu) {
@@ -183,6 +150,14 @@ std::string GpuListOf(const std::vector<std::string_view>& gpus) {
     list += gpu;
   }
   return list;
+}
+
+void ForEachListedGpu(std::string_view gpus, const std::function<void(std::string_view gpu)>& visit) {
+  while (!gpus.empty()) {
+    const std::string_view gpu = gpus.substr(0, gpus.find(kListSeparator));
+    gpus.remove_prefix(std::min(gpu.size() + 1, gpus.size()));
+    if (!gpu.empty()) visit(gpu);
+  }
 }
 
 void ForEachFreeGpu(const Resources& allocatable, const Resources& taken,
@@ -250,7 +225,7 @@ std::int64_t MilliOfGpuParts(const Resources& request) {
 Resources OnGpu(Resources request, std::string_view gpus) {
   if (AsksForClaimedGpus(request) && !gpus.empty()) return OnClaimedGpus(std::move(request), gpus);
   const std::int64_t whole = WholeGpusOf(request), said = whole > 0 ? 0 : request.Extended(kSaidMemory);
-  ForEachName(gpus, [&](std::string_view gpu) {
+  ForEachListedGpu(gpus, [&](std::string_view gpu) {
     for (const std::string_view part : kParts) {
       const std::int64_t amount = request.Extended(part);
       if (amount > 0) request.AddExtended(PartOn(part, gpu), OnEach(part, amount, whole));
@@ -282,7 +257,7 @@ bool NamesGpu(const Resources& request) {
 
 bool IsOnGpu(const Resources& held, std::string_view gpus) {
   bool is_on_all = !gpus.empty();
-  ForEachName(gpus, [&](std::string_view gpu) {
+  ForEachListedGpu(gpus, [&](std::string_view gpu) {
     const auto has = [&](std::string_view part) { return held.Extended(PartOn(part, gpu)) > 0; };
     is_on_all = is_on_all && (std::ranges::any_of(kParts, has) || has(kClaimedMilli));
   });
@@ -308,6 +283,16 @@ int CopiesOnGpus(const Resources& allocatable, const Resources& taken, const Res
   return is_known ? static_cast<int>(std::min<std::int64_t>(copies, at_most)) : at_most;
 }
 
+std::vector<std::string> GpusWithRoom(const Resources& allocatable, const Resources& taken, const Resources& request) {
+  std::vector<std::string> gpus;
+  const std::string_view first = FirstPart(request);
+  if (first.empty() || WholeGpusOf(request) > 0) return gpus;
+  ForEachGpu(allocatable, first, [&](std::string_view gpu, std::int64_t) {
+    if (RoomOn(gpu, first, allocatable, taken, request, 1).copies > 0) gpus.emplace_back(gpu);
+  });
+  return gpus;
+}
+
 std::string ChooseGpu(const Resources& allocatable, const Resources& taken, const Resources& request,
                       PoolPlacement placement, std::string_view preferred) {
   if (AsksForClaimedGpus(request)) return ChooseClaimedGpus(allocatable, taken, request);
@@ -328,32 +313,6 @@ std::string ChooseGpu(const Resources& allocatable, const Resources& taken, cons
   return best;
 }
 
-void AddGpus(const kube::Node& node, Resources& allocatable) {
-  const std::string_view text = node.metadata.Annotation(api::kGpuInventoryAnnotation);
-  if (text.empty()) return;
-  const kube::Result<kube::Json> inventory = kube::ParseJson(text);
-  const kube::Json::Array* gpus = inventory ? inventory->AsArray() : nullptr;
-  if (gpus == nullptr || gpus->size() > kMostGpus) return;
-  for (const kube::Json& gpu : *gpus) {
-    const std::string_view uuid = TextIn(gpu, "uuid"), mode = TextIn(gpu, "mode");
-    const kube::Json* is_healthy = gpu.Find("healthy");
-    if (!IsGpuId(uuid) || (is_healthy != nullptr && *is_healthy == kube::Json(false))) continue;
-    const auto offer = [&](std::string_view part, std::int64_t amount) {
-      const std::string name = PartOn(part, uuid);
-      if (allocatable.Extended(part) <= 0 || allocatable.Extended(name) != 0) return false;
-      allocatable.AddExtended(name, amount);
-      return true;
-    };
-    if (mode == "milli" && offer(api::kGpuMilliResource, kWholeGpuMilli)) {
-      allocatable.AddExtended(PartOn(kSaidMemory, uuid), NumberIn(gpu, "memoryMiB"));
-    }
-    if (mode == "gpushare") offer(api::kGpuMemResource, NumberIn(gpu, "memoryMiB") / 1024);
-    if (mode != "alnair") continue;
-    offer(api::kVgpuMemoryResource, NumberIn(gpu, "memoryMiB") / 1024);
-    offer(api::kVgpuComputeResource, 100);
-  }
-}
-
 void WithholdClaimedGpus(const std::set<std::string>& devices, Resources& allocatable) {
   bool is_shared = false;
   for (const std::string_view part : kOffered) {
@@ -370,28 +329,6 @@ void WithholdClaimedGpus(const std::set<std::string>& devices, Resources& alloca
   if (is_shared) return;
   const std::int64_t whole = allocatable.Extended(kGpuResource);
   allocatable.AddExtended(kGpuResource, -std::min(whole, static_cast<std::int64_t>(devices.size())));
-}
-
-std::string GpusOf(const kube::Pod& pod) {
-  std::vector<std::string_view> gpus;
-  const auto add = [&](std::string_view gpu) {
-    if (IsGpuId(gpu) && std::ranges::find(gpus, gpu) == gpus.end() && gpus.size() < kMostGpus) gpus.push_back(gpu);
-  };
-  const std::string_view held = pod.metadata.Annotation(api::kHeldGpusAnnotation);
-  if (held.empty()) {
-    ForEachName(pod.metadata.Annotation(api::kPlannedGpuAnnotation), add);
-    return GpuListOf(gpus);
-  }
-  const kube::Result<kube::Json> containers = kube::ParseJson(held);
-  const kube::Json::Object* each = containers ? containers->AsObject() : nullptr;
-  if (each == nullptr) return {};
-  for (const auto& [name, part] : *each) {
-    add(TextIn(part, "gpu"));
-    const kube::Json* more = part.Find("more");
-    const kube::Json::Array* list = more ? more->AsArray() : nullptr;
-    for (std::size_t i = 0; list != nullptr && i < list->size(); ++i) add(TextIn((*list)[i], "gpu"));
-  }
-  return GpuListOf(gpus);
 }
 
 }  // namespace grus

@@ -53,10 +53,6 @@ bool IsOfSingleGpus(std::string_view name);  // No sum of a node limits it: what
 // Thousandths of GPUs that the parts come to, also by claims; memory alone counts as none.
 std::int64_t MilliOfGpuParts(const Resources& request);
 
-// Adds to what the node's kubelet offers what each GPU of the inventory does. A text that makes no sense adds nothing:
-// pods then find their GPU without a plan.
-void AddGpus(const kube::Node& node, Resources& allocatable);
-
 // The driver by which grus-node-agent gives parts of GPUs to claims (Dynamic Resource Allocation). Its devices have the
 // UUIDs of their GPUs as names, in lower case; each node is a pool.
 inline constexpr char kGpuClaimDriver[] = "gpu.ai.centauruscloud.io";
@@ -65,15 +61,14 @@ inline constexpr char kGpuClaimDriver[] = "gpu.ai.centauruscloud.io";
 // them to nobody else before these have ended. On a node whose GPUs are not shared, each is one whole GPU.
 void WithholdClaimedGpus(const std::set<std::string>& devices, Resources& allocatable);
 
-// The GPUs of a bound pod, as for OnGpu(): by the agent, else by the plan; empty: not known.
-std::string GpusOf(const kube::Pod& pod);
-
 // The request, with what it takes of these GPUs: "GPU-4f2c", or "GPU-4f2c,GPU-5a01" of one that asks for whole ones.
 // What it asks for else counts on each of several: too much, and never too little. The same request if it asks for no
 // parts or there are none.
 Resources OnGpu(Resources request, std::string_view gpus);
 
+inline constexpr std::size_t kMostGpusOfNode = 64;                 // Of a node; more are not read.
 std::string GpuListOf(const std::vector<std::string_view>& gpus);  // "GPU-4f2c,GPU-5a01"
+void ForEachListedGpu(std::string_view gpus, const std::function<void(std::string_view gpu)>& visit);
 
 // Calls `visit` for each GPU of which the node offers thousandths: how many nobody holds.
 void ForEachFreeGpu(const Resources& allocatable, const Resources& taken,
@@ -96,6 +91,9 @@ bool IsOnGpu(const Resources& held, std::string_view gpus);
 // nothing is known of the node's GPUs. The sums are not looked at. `taken` may be negative, as of a node without its
 // pods.
 int CopiesOnGpus(const Resources& allocatable, const Resources& taken, const Resources& request, int at_most);
+
+// The GPUs on which one more copy fits. Empty: none, or it asks for no parts by its containers, or for whole GPUs.
+std::vector<std::string> GpusWithRoom(const Resources& allocatable, const Resources& taken, const Resources& request);
 
 // The GPU for one more copy, or its whole ones, as for OnGpu(): `preferred` if it has room, else of those that have the
 // fullest, or to spread the emptiest. Empty: none has, or it asks for no parts.

@@ -150,6 +150,25 @@ std::string AnnotationOf(const Json& pod_template, const kube::StringMap& others
   return own && own->AsString() ? *own->AsString() : std::string(others.Get(annotation));
 }
 
+// What counts of a pod that was made by others: environment and volumes often name its rank, its peers or its run.
+Json TemplateOfRunning(const Json& pod) {
+  Json containers = Json::MakeArray();
+  const Json* given = pod.At({"spec", "containers"});
+  if (given != nullptr && given->AsArray() != nullptr) {
+    for (const Json& container : *given->AsArray()) {
+      Json kept = Json::MakeObject();
+      for (const char* field : {"name", "image", "command", "args", "resources"}) {
+        if (const Json* value = container.Find(field)) kept[field] = *value;
+      }
+      containers.Append(std::move(kept));
+    }
+  }
+  Json spec = Json::MakeObject({{"containers", std::move(containers)}});
+  Json made = Json::MakeObject({{"spec", std::move(spec)}});
+  if (const Json* annotations = pod.At({"metadata", "annotations"})) made["metadata"]["annotations"] = *annotations;
+  return made;
+}
+
 // Cuts to the limits of the CRD: otherwise no profile of a job with a very long command could be saved.
 void Bound(api::ProfiledWorkload& workload) {
   workload.image.resize(std::min<std::size_t>(workload.image.size(), 512));
@@ -241,6 +260,10 @@ WorkloadIdentity IdentityOfPod(const Json& pod_template, const kube::ObjectMeta&
   identity.fingerprint = FirstHexOfSha256(ToText(json));
   Bound(workload);
   return identity;
+}
+
+WorkloadIdentity IdentityOfRunningPod(const Json& pod, const kube::ObjectMeta& metadata, ProfileTrust trust) {
+  return IdentityOfPod(TemplateOfRunning(pod), metadata, trust);
 }
 
 bool NamesItsProfile(const api::ElasticHorovodJob& job) {

@@ -57,6 +57,10 @@ WorkloadIdentity IdentityOf(const api::ElasticHorovodJobSpec& spec, const kube::
 // Of a workload that is a pod. An annotation of the template comes before one of `metadata`.
 WorkloadIdentity IdentityOfPod(const kube::Json& pod_template, const kube::ObjectMeta& metadata, ProfileTrust trust);
 
+// Of a pod that others made from a template that is not known, as the API server has it: its containers with image,
+// command, arguments and resources, and its annotations.
+WorkloadIdentity IdentityOfRunningPod(const kube::Json& pod, const kube::ObjectMeta& metadata, ProfileTrust trust);
+
 // True if spec.profile is the name of one: neither Auto nor Off.
 bool NamesItsProfile(const api::ElasticHorovodJob& job);
 

@@ -29,25 +29,6 @@ constexpr int kSweepsToSeeAll = 3, kSweepsBetweenSearches = 60;
 constexpr kube::Duration kLastWord = std::chrono::minutes(2);
 constexpr kube::Duration kLongestPause = std::chrono::minutes(64);
 
-// What counts of a pod that was made by others: environment and volumes often name its rank, its peers or its run.
-Json TemplateOf(const Json& pod) {
-  Json containers = Json::MakeArray();
-  const Json* given = pod.At({"spec", "containers"});
-  if (given != nullptr && given->AsArray() != nullptr) {
-    for (const Json& container : *given->AsArray()) {
-      Json kept = Json::MakeObject();
-      for (const char* field : {"name", "image", "command", "args", "resources"}) {
-        if (const Json* value = container.Find(field)) kept[field] = *value;
-      }
-      containers.Append(std::move(kept));
-    }
-  }
-  Json spec = Json::MakeObject({{"containers", std::move(containers)}});
-  Json made = Json::MakeObject({{"spec", std::move(spec)}});
-  if (const Json* annotations = pod.At({"metadata", "annotations"})) made["metadata"]["annotations"] = *annotations;
-  return made;
-}
-
 // What the cache knows of a pod that the API server no longer has.
 Json TemplateOf(const kube::Pod& pod) {
   Json containers = Json::MakeArray();
@@ -293,8 +274,8 @@ WorkloadIdentity UsageWatch::IdentityFor(const JobRef& job, const kube::Pod& pod
   const auto body = client_.GetRaw(kube::ObjectPath(KindOf<kube::Pod>(), pod.metadata.Key()), std::move(stop));
   const kube::Result<Json> object = body ? kube::ParseJson(*body) : kube::Result<Json>(Json());
   const bool is_it = object && object->At({"spec", "containers"}) != nullptr;
-  WorkloadIdentity identity =
-      IdentityOfPod(is_it ? TemplateOf(*object) : TemplateOf(pod), pod.metadata, store_.trust());
+  WorkloadIdentity identity = is_it ? IdentityOfRunningPod(*object, pod.metadata, store_.trust())
+                                    : IdentityOfPod(TemplateOf(pod), pod.metadata, store_.trust());
   // Whoever reads profiles need not read what others' programs are told.
   identity.workload.command.clear();
   identity.workload.args.clear();

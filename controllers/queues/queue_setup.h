@@ -28,6 +28,7 @@ struct PoolSpec {
   kube::StringMap node_selector;  // A node is in the pool if it has all these labels.
   std::string resource;           // Its GPUs: "nvidia.com/gpu".
   PoolPlacement placement = PoolPlacement::kBinPack;
+  int least_speed_percent = 0;  // With kInterference: what pods on shared GPUs are to keep of their speed alone.
   friend bool operator==(const PoolSpec&, const PoolSpec&) = default;
 };
 

@@ -64,6 +64,8 @@ enum class PoolPlacement {
   kSpread,   // Those of which most is free.
   // As a scheduler's extender scores them by what was measured; for all that is planned, as kBinPack.
   kUtilSched,
+  // Likewise, by how fast the pods on each GPU are predicted to be beside each other.
+  kInterference,
 };
 
 // Whether pods go where others are.

@@ -10,7 +10,7 @@ using kube::Field;
 using kube::FieldInfo;
 
 std::span<const std::string_view> EnumNames(PoolPlacement) {
-  static constexpr std::string_view kNames[] = {"BinPack", "Spread", "UtilSched"};
+  static constexpr std::string_view kNames[] = {"BinPack", "Spread", "UtilSched", "Interference"};
   return kNames;
 }
 
@@ -62,8 +62,16 @@ std::span<const FieldInfo> NodePoolSpec::Fields() {
                "To which nodes of the pool pods with GPUs go. BinPack: the fullest that have room, so that whole "
                "nodes stay free for large jobs. Spread: each pod to the node of which most is free. UtilSched: the "
                "same as BinPack, but pods that a scheduler asks the extender about go by what is measured of GPUs and "
-               "CPUs. BinPack if not set.",
+               "CPUs. Interference: likewise, but they get the GPU on which the least is lost, by how fast they and "
+               "the pods that are there are predicted to be beside each other. BinPack if not set.",
            .default_json = "\"BinPack\""}),
+      Field<&T::least_speed_percent>(
+          "leastSpeedPercent",
+          {.doc = "With placement Interference: of its speed alone, what each pod on a shared GPU is to keep, by the "
+                  "low end of what is predicted. A pod that would have less on a GPU, or leave less to a pod that is "
+                  "there, does not get that GPU, and waits if it finds no other. 0: no pod waits for that.",
+           .minimum = 0,
+           .maximum = 100}),
   };
   return kFields;
 }
@@ -90,10 +98,20 @@ std::span<const FieldInfo> NodePoolStatus::Fields() {
   return kFields;
 }
 
+namespace {
+
+constexpr CelRule kSpecRules[] = {
+    {"!has(self.leastSpeedPercent) || self.leastSpeedPercent == 0 || self.placement == 'Interference'",
+     "leastSpeedPercent is for placement Interference alone: only there is it predicted how fast pods are beside each "
+     "other"},
+};
+
+}  // namespace
+
 const kube::Kind& NodePool::ResourceKind() {
   using T = NodePool;
   static constexpr FieldInfo kFields[] = {
-      Field<&T::spec>("spec", {.doc = "What the user wants.", .required = true}),
+      Field<&T::spec>("spec", {.doc = "What the user wants.", .required = true, .cel = kSpecRules}),
       // What a new pool shows until grus has looked at it: to kstatus it is under way, not ready.
       Field<&T::status>(
           "status",

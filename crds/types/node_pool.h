@@ -5,6 +5,7 @@
 // GPUs are counted in whole devices. What pods hold in parts is added up and rounded up.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,13 +23,15 @@ inline constexpr char kDefaultPool[] = "default";
 // Labels and metrics carry the names of pools and queues.
 inline constexpr std::int64_t kMaxPoolName = 63;
 
-enum class PoolPlacement { kBinPack, kSpread, kUtilSched };
+enum class PoolPlacement { kBinPack, kSpread, kUtilSched, kInterference };
 std::span<const std::string_view> EnumNames(PoolPlacement);
 
 struct NodePoolSpec {
   kube::StringMap node_selector;
   std::string resource = "nvidia.com/gpu";
   PoolPlacement placement = PoolPlacement::kBinPack;
+  // Of its speed alone, for each pod on a shared GPU, by the low end of what is predicted; 0: no pod is refused.
+  std::int32_t least_speed_percent = 0;
   static std::span<const kube::FieldInfo> Fields();
 };
 

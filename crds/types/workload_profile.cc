@@ -88,6 +88,11 @@ std::span<const FieldInfo> WorkloadProfileSpec::Fields() {
       Field<&T::features>("features", {.doc = "What it uses on each GPU type, by its runs.",
                                        .max_items = kMaxProfileFeatures,
                                        .list_type = "atomic"}),
+      Field<&T::co_runs>("coRuns", {.doc = "How fast it was on GPUs that it shared with one other workload; of each "
+                                           "partner and GPU type, the mean.",
+                                    .max_items = kMaxCoRuns,
+                                    .list_type = "map",
+                                    .list_map_key = "name"}),
   };
   return kFields;
 }

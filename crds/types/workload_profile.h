@@ -6,7 +6,8 @@
 // cluster and GitOps must keep them. grus derives the status from them alone; it may be lost.
 //
 // Running jobs refresh them: a point that a job measured while it trained has cost no GPU seconds, and says so in
-// measuredBy. What they used of their nodes is in `runs` and `features`.
+// measuredBy. What they used of their nodes is in `runs` and `features`; how fast they were beside other workloads on
+// their GPUs, in `coRuns`.
 //
 // Workloads are the same when their fingerprints are. The name is the fingerprint, so two profiles are never about one
 // workload, even if created at the same time.
@@ -20,6 +21,7 @@
 #include "clientlib/model/condition.h"
 #include "clientlib/model/kind.h"
 #include "clientlib/model/quantity.h"
+#include "crds/types/co_run.h"
 #include "crds/types/measurement.h"
 #include "crds/types/workload_usage.h"
 
@@ -58,6 +60,7 @@ struct WorkloadProfileSpec {
   std::vector<ProfilePoint> points = {};
   std::vector<WorkloadRun> runs = {};          // The last ones.
   std::vector<GpuTypeFeatures> features = {};  // What the runs say.
+  std::vector<CoRun> co_runs = {};             // How fast it was beside others on its GPUs.
   static std::span<const kube::FieldInfo> Fields();
 };
 

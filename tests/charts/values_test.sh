@@ -39,6 +39,9 @@ check "beside that of the metrics" prints 'secretName: grus-metrics' extended
 check "with a Service" prints 'name: grus-extender' extended --show-only templates/extender-service.yaml
 check "and the name of its clients" prints 'extender-clients=system:kube-scheduler,other' extended --set 'extender.clients={system:kube-scheduler,other}'
 check "and the weights of models" prints 'gpu-weights=A100=14,L4=6.5' extended --set extender.gpuWeights.A100=14,extender.gpuWeights.L4=6.5
+with_model() { extended --set extender.interferenceModel=known-pairs; }
+check "and what is known of pairs of jobs" prints 'interference-model=/etc/grus/interference/model.json' with_model
+check "from its ConfigMap" prints 'name: known-pairs' with_model
 check "by default there is none" fails prints '[-]extender\|extender-' render
 
 # --- values that are refused, with a word on where

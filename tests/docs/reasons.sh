@@ -45,6 +45,7 @@ reasons_of_code() { # By the headings of the page.
       ;;
     ElasticHorovodJob) reasons_in controllers/{elastic/*,profiler/progress_*}.{h,cc} ;;
     'Changes of size') names_of 'ToString(ScaleReason' controllers/elastic/worker_plan.cc ;;
+    Pod) reasons_in controllers/extender/*.{h,cc} ;;
     PodGroup) reasons_in controllers/gang/*.{h,cc} controllers/cluster/*.{h,cc} ;;
     TrialJob)
       names_of 'EnumNames(TrialJobReason)' crds/types/trial_reasons.cc
@@ -60,7 +61,7 @@ reasons_of_code() { # By the headings of the page.
     NodePool) names_of 'EnumNames(NodePoolReason)' crds/types/node_pool.cc ;;
   esac | sort -u | grep .
 }
-readonly reason_headings=('Every kind' ElasticHorovodJob 'Changes of size' PodGroup TrialJob Trials WorkloadProfile GpuQueue NodePool Node)
+readonly reason_headings=('Every kind' ElasticHorovodJob 'Changes of size' Pod PodGroup TrialJob Trials WorkloadProfile GpuQueue NodePool Node)
 
 # reasons_of_page HEADING < PAGE: the first cells of the rows below it.
 reasons_of_page() {

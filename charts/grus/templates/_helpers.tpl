@@ -145,6 +145,9 @@ subjects:
 {{- with $weights }}
 - {{ printf "--gpu-weights=%s" (join "," .) | quote }}
 {{- end }}
+{{- if .Values.extender.interferenceModel }}
+- --interference-model=/etc/grus/interference/model.json
+{{- end }}
 {{- end }}
 - --health-address=:8081
 - --log-level={{ .Values.logLevel }}

@@ -24,10 +24,11 @@ for. Of namespaced objects: in all namespaces, or in each of .Values.namespaces.
 - apiGroups: [""]
   resources: [pods/binding]
   verbs: [create]
-# One that was refused is annotated when there is room, so that its scheduler tries it again.
+# One that was refused is annotated when there is room, so that its scheduler tries it again. "get": what it runs, and
+# whether a binding without an answer was done.
 - apiGroups: [""]
   resources: [pods]
-  verbs: [patch]
+  verbs: [get, patch]
 {{- end }}
 {{- if or $elastic $gang }}
 # Scheduling gates are lifted, and the launcher gets the host list (patch). Pods of lost nodes and members of a gang that
@@ -187,6 +188,12 @@ for. Of namespaced objects: in all namespaces, or in each of .Values.namespaces.
 - apiGroups: [ai.centauruscloud.io]
   resources: [workloadprofiles/status]
   verbs: [patch]
+{{- end }}
+{{- if .Values.extender.enabled }}
+# How fast pods are beside others.
+- apiGroups: [ai.centauruscloud.io]
+  resources: [workloadprofiles]
+  verbs: [list, watch]
 {{- end }}
 {{- if has "queues" .Values.controllers }}
 # Queues and pools: their spec belongs to the user. Their status says who holds what.

@@ -207,28 +207,18 @@ TEST(GpuParts, ResourcesAreAlikeOnWhicheverGpu) {
   EXPECT_FALSE(IsOnGpu(asked, "GPU-1"));
 }
 
-TEST(GpuParts, ThePodsGpusAreThoseOfTheAgentElseThatOfThePlan) {
-  kube::Pod pod;
-  EXPECT_EQ(GpusOf(pod), "");
-  pod.metadata.annotations = {{api::kPlannedGpuAnnotation, "GPU-1"}};
-  EXPECT_EQ(GpusOf(pod), "GPU-1");
-  pod.metadata.annotations = {{api::kPlannedGpuAnnotation, "GPU-1"},
-                              {api::kHeldGpusAnnotation, R"({"c":{"gpu":"GPU-2","milli":300}})"}};
-  EXPECT_EQ(GpusOf(pod), "GPU-2");
-  pod.metadata.annotations = {
-      {api::kHeldGpusAnnotation, R"({"c":{"gpu":"GPU-2"},"d":{"gpu":"GPU-1"},"e":{"gpu":"GPU-2"}})"}};
-  EXPECT_EQ(GpusOf(pod), "GPU-2,GPU-1");
-  pod.metadata.annotations = {{api::kPlannedGpuAnnotation, "GPU-1,GPU-3,,x#y,GPU-1"}};
-  EXPECT_EQ(GpusOf(pod), "GPU-1,GPU-3");
-  pod.metadata.annotations = {
-      {api::kHeldGpusAnnotation, R"({"c":{"gpu":"GPU-2","milli":1000,"more":[{"gpu":"GPU-3"},{"gpu":7},8]}})"}};
-  EXPECT_EQ(GpusOf(pod), "GPU-2,GPU-3");
-  for (const char* nonsense : {"x", "[]", "{}", R"({"c":{"gpu":"a#b"}})", R"({"c":7})", R"({"c":{"more":"GPU-1"}})"}) {
-    pod.metadata.annotations = {{api::kHeldGpusAnnotation, nonsense}};
-    EXPECT_EQ(GpusOf(pod), "") << nonsense;
-  }
-  pod.metadata.annotations = {{api::kPlannedGpuAnnotation, std::string(300, 'x')}};
-  EXPECT_EQ(GpusOf(pod), "");
+TEST(GpuParts, GpusWithRoomAreThoseOnWhichOneMoreFits) {
+  const Resources offered = StateOf(NodeWith(kTwoGpus)).allocatable;
+  const auto with_room = [&](const Resources& taken, const Resources& request) {
+    return GpusWithRoom(offered, taken, request);
+  };
+  EXPECT_EQ(with_room({}, Milli(300)), (std::vector<std::string>{"GPU-1", "GPU-2"}));
+  EXPECT_EQ(with_room(OnGpu(Milli(800), "GPU-1"), Milli(300)), (std::vector<std::string>{"GPU-2"}));
+  Resources taken = OnGpu(Milli(800), "GPU-1");
+  taken += OnGpu(Milli(701), "GPU-2");
+  EXPECT_TRUE(with_room(taken, Milli(300)).empty());
+  EXPECT_TRUE(with_room({}, Milli(2000)).empty()) << "whole ones are no part of one";
+  EXPECT_TRUE(with_room({}, GpuPod(1).request).empty());
 }
 
 TEST(GpuParts, AMultipleOfAThousandIsSoManyGpusOfWhichNobodyHasAny) {

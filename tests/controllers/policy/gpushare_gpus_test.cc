@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "controllers/policy/gpu_annotations.h"
 #include "controllers/policy/gpu_parts.h"
 #include "crds/types/gpushare_names.h"
 #include "crds/types/sharing_names.h"
