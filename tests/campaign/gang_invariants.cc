@@ -213,8 +213,8 @@ Invariant NoMoreMembersThan(int most) {
 }  // namespace
 
 std::vector<Invariant> GangInvariants(const GangRules& rules) {
-  std::vector<Invariant> invariants{NoGpuTwice, WholeInTime(rules.slack), NoGateTooEarly(rules.slack),
-                                    NoHastyRollBack(), NoJobIsCharged};
+  std::vector<Invariant> invariants{NoGpuTwice,        WholeInTime(rules.slack), NoGateTooEarly(rules.slack),
+                                    NoHastyRollBack(), NoJobIsCharged,           NoPlanTwice(rules.slack)};
   if (rules.slack < kFaultySlack) {  // What was not heard of in time cannot be kept.
     invariants.push_back(NoPartTwice);
     invariants.push_back(NoMemberIsRefused);

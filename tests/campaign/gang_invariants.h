@@ -21,8 +21,8 @@ struct GangRules {
 // while there are pods for the rest. No gate is lifted while fewer than the minimum exist, unless the gang ran. No GPU,
 // and no part of one, is given twice. No member that runs is ended before all that its gang lacks have been the
 // scheduler's for its timeout. No Job is charged with a failure. No gang is rolled back, and no member made anew, but
-// where the story has it (or the wall clock jumped). Without faults no kubelet refuses a member, and no GPU is planned
-// for more parts than it has.
+// where the story has it (or the wall clock jumped). No part of a GPU is planned twice. Without faults no kubelet
+// refuses a member, and no pods on nodes are given more of a GPU than it has.
 std::vector<kube::testing::Invariant> GangInvariants(const GangRules& rules);
 
 // At rest no gang is there in part, no gated member holds a node, and none is lifted in vain.

@@ -42,22 +42,23 @@ WorkloadPtr LiftsEachAtOnce(int replicas, const std::string& node = {}) {
   return std::make_unique<GangWorkload>(std::move(traits));
 }
 
-// Somebody who sees only the sum over a node's GPUs, and plans the same GPU for all.
-WorkloadPtr PlansOneGpuForAll(int members) {
+// Somebody who sees only the sum over a node's GPUs, and plans the same GPU for all. Who binds them there, too, or with
+// faults, who plans them before any is bound.
+WorkloadPtr PlansOneGpuForAll(int members, bool is_bound = true) {
   GangWorkload::Traits traits;
   traits.name = "plans-one-gpu-for-all";
-  traits.rules.slack = kUsualSlack;
-  traits.prepare = [members](World& world) {
+  if (is_bound) traits.rules.slack = kUsualSlack;
+  traits.prepare = [members, is_bound](World& world) {
     PartAgents::Start(world);
     AddSharedNode(world, "node-0", 2);
-    world.server.AddObserver([&world](const ServerChange& change) {
+    world.server.AddObserver([&world, is_bound](const ServerChange& change) {
       if (change.resource != "pods" || change.before) return;
-      world.simulation.After(std::chrono::seconds(1), [&world, made = change.after] {
+      world.simulation.After(std::chrono::seconds(1), [&world, is_bound, made = change.after] {
         Json pod = *made;
         pod["spec"].Erase("schedulingGates");
         pod["metadata"]["annotations"][api::kPlannedGpuAnnotation] = "GPU-node-0-0";
         Must(world.server.Update("pods", std::move(pod)));
-        (void)world.server.Bind({kNamespace, Text(*made, {"metadata", "name"})}, "node-0");
+        if (is_bound) (void)world.server.Bind({kNamespace, Text(*made, {"metadata", "name"})}, "node-0");
       });
     });
     SubmitParts(world, "gang", members, 600);
@@ -166,6 +167,7 @@ std::vector<Mutant> Mutants() {
   mutants.push_back({LiftsEachAtOnce(4), "is lifted and finds no node"});
   mutants.push_back({LiftsEachAtOnce(4, "node-0"), "node-0 has 8 GPUs, pods hold 12"});
   mutants.push_back({PlansOneGpuForAll(2), "GPU-node-0-0 has 1200 thousandths of pods"});
+  mutants.push_back({PlansOneGpuForAll(2, false), "planned onto GPU-node-0-0, for which there are 1200 thousandths"});
   mutants.push_back({PlansOneGpuForAll(3), "is refused by its kubelet"});
   mutants.push_back({NeverNominates(), "is rolled back"});
   mutants.push_back({DeletesPodsOfAJob(), "Job train is charged with"});

@@ -218,6 +218,36 @@ std::string NoPartTwice(const World& world, const ServerChange& change) {
   return {};
 }
 
+// What a pod holds is known late, and its plan to who made it at once: until then only what is in both surely counts.
+kube::testing::Invariant NoPlanTwice(kube::Duration slack) {
+  return [slack, since = std::map<std::string, kube::TimePoint>()](const World& world,
+                                                                   const ServerChange& change) mutable {
+    if (change.resource != "pods" || !change.after || MilliOf(*change.after) == 0) return std::string();
+    const kube::TimePoint now = world.simulation.Now();
+    if (!HeldGpus(*change.after).empty()) since.try_emplace(UidOf(*change.after), now);
+    const bool is_planned = !PlannedGpus(*change.after).empty();
+    if (!is_planned || (change.before && PlannedGpus(*change.before) == PlannedGpus(*change.after))) {
+      return std::string();
+    }
+    std::map<std::string, std::int64_t> used;
+    for (const auto& [key, pod] : world.All("pods")) {
+      if (HasEnded(*pod)) continue;
+      const std::vector<std::string> planned = PlannedGpus(*pod), held = HeldGpus(*pod);
+      const bool is_known = !held.empty() && now - since.try_emplace(UidOf(*pod), now).first->second > slack;
+      for (const std::string& gpu : is_known ? held : planned) {
+        if (!is_known && !held.empty() && std::ranges::count(held, gpu) == 0) continue;
+        used[gpu] += std::min(kWhole, MilliOf(*pod));
+      }
+    }
+    for (const std::string& gpu : PlannedGpus(*change.after)) {
+      if (used[gpu] <= kWhole) continue;
+      return Text(*change.after, {"metadata", "name"}) + " is planned onto " + gpu + ", for which there are " +
+             std::to_string(used[gpu]) + " thousandths of pods then";
+    }
+    return std::string();
+  };
+}
+
 std::string NoMemberIsRefused(const World&, const ServerChange& change) {
   if (change.resource != "pods" || !change.after || GroupOf(*change.after).empty()) return {};
   if (Text(*change.after, {"status", "reason"}) != "UnexpectedAdmissionError") return {};

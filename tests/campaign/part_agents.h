@@ -53,10 +53,12 @@ void AddSharedNode(World& world, const std::string& name, int gpus);
 void RestartKubelet(World& world, const std::string& node, kube::Duration pause);
 void SetSickGpu(World& world, const std::string& node, const std::string& index);  // Empty: all are well.
 
-// No GPU has more than 1000 thousandths of pods, by their plan or, once it is written, by what they hold. No member of
-// a gang is refused by a kubelet. Invariants.
 bool AsksForMilli(const Json& pod);
+// Invariants. No GPU has more than 1000 thousandths of pods on nodes, by their plan or, once it is written, by what
+// they hold. No pod is planned onto thousandths that are planned for another one, on a node or not yet, or that another
+// one has held for longer than the slack. No member of a gang is refused by a kubelet.
 std::string NoPartTwice(const World& world, const kube::testing::ServerChange& change);
+kube::testing::Invariant NoPlanTwice(kube::Duration slack);
 std::string NoMemberIsRefused(const World& world, const kube::testing::ServerChange& change);
 
 }  // namespace grus::testing
