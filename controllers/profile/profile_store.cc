@@ -8,6 +8,7 @@
 #include "clientlib/model/json_writer.h"
 #include "controllers/cluster/owners.h"
 #include "controllers/policy/profile_drift.h"
+#include "controllers/profile/co_runs.h"
 #include "controllers/profile/profile_status.h"
 #include "controllers/telemetry/run_usage.h"
 
@@ -57,11 +58,14 @@ kube::Status CheckPlausible(const std::vector<ProfilePoint>& points, api::Throug
   return {};
 }
 
-// An API server whose CRD is older takes no runs, and says nothing.
-kube::Status CheckKept(const WorkloadProfile& written, const NewSpeeds& added) {
-  if (added.runs.empty() || !written.spec.runs.empty()) return {};
-  return kube::Error(ErrorCode::kInvalid,
-                     "the CustomResourceDefinition of WorkloadProfile is older than grus and keeps no runs: update it");
+// An API server whose CRD is older takes no runs or co-runs, and says nothing.
+kube::Status CheckKept(const WorkloadProfile& written, bool has_runs, bool has_co_runs) {
+  const bool lacks_runs = has_runs && written.spec.runs.empty();
+  const bool lacks_co_runs = has_co_runs && written.spec.co_runs.empty();
+  if (!lacks_runs && !lacks_co_runs) return {};
+  const std::string what = lacks_runs ? "runs" : "co-runs";
+  constexpr char kOld[] = "the CustomResourceDefinition of WorkloadProfile is older than grus and keeps no ";
+  return kube::Error(ErrorCode::kInvalid, kOld + what + ": update it");
 }
 
 // kConflict if somebody created or deleted the profile meanwhile: the next try reads it again.
@@ -88,7 +92,7 @@ KnownSpeeds ProfileStore::Find(const std::string& fingerprint, std::chrono::seco
 }
 
 kube::Status ProfileStore::Save(const NewSpeeds& speeds, std::stop_token stop) {
-  if (speeds.points.empty() && speeds.runs.empty()) return {};
+  if (speeds.points.empty() && speeds.runs.empty() && speeds.co_runs.empty()) return {};
   if (kube::Status plausible = CheckPlausible(speeds.points, speeds.unit); !plausible) return plausible;
   kube::Status saved = Write(
       speeds.fingerprint, [&] { return TrySave(speeds, stop); }, stop);
@@ -127,7 +131,8 @@ kube::Status ProfileStore::TrySave(const NewSpeeds& speeds, std::stop_token stop
                                         .throughput_unit = speeds.unit,
                                         .points = MergePoints({}, speeds.points),
                                         .runs = speeds.runs,
-                                        .features = FeaturesOf(speeds.runs)};
+                                        .features = FeaturesOf(speeds.runs),
+                                        .co_runs = MergeCoRuns({}, speeds.co_runs)};
     Json labels = Json::MakeObject({{kManagedByLabel, kManagedBy}});
     const Json object =
         Json::MakeObject({{"apiVersion", kind.ApiVersion()},
@@ -137,7 +142,7 @@ kube::Status ProfileStore::TrySave(const NewSpeeds& speeds, std::stop_token stop
     const auto made = client_.Create(kind, "", object, {}, stop);
     if (!made) return Retried(made.error());
     const auto& profile = static_cast<const WorkloadProfile&>(**made);
-    if (kube::Status kept = CheckKept(profile, speeds); !kept) return kept;
+    if (kube::Status kept = CheckKept(profile, !spec.runs.empty(), !spec.co_runs.empty()); !kept) return kept;
     return WriteStatus(profile, std::nullopt, stop);
   }
   const Profile profile = *std::move(found);
@@ -171,6 +176,7 @@ kube::Status ProfileStore::TryEdit(const std::string& name, const Editor& edit, 
   NewSpeeds added;
   added.unit = profile->spec.throughput_unit;
   added.points = wanted.points;
+  added.co_runs = wanted.co_runs;
   const kube::Result<Profile> written = WriteNew(profile, added, stop);
   if (!written) return written.error();
   return WriteStatus(**written, wanted.drift, stop);
@@ -190,6 +196,8 @@ kube::Result<ProfileStore::Profile> ProfileStore::WriteNew(const Profile& profil
     spec["runs"] = ListOf(runs);
     spec["features"] = ListOf(FeaturesOf(runs));
   }
+  const std::vector<api::CoRun> co_runs = MergeCoRuns(profile->spec.co_runs, added.co_runs);
+  if (co_runs != profile->spec.co_runs) spec["coRuns"] = ListOf(co_runs);
   if (spec.AsObject()->empty()) return profile;
   Json patch = Json::MakeObject();
   // Refused with kConflict if the profile has changed since it was read, or was deleted and created again.
@@ -200,7 +208,7 @@ kube::Result<ProfileStore::Profile> ProfileStore::WriteNew(const Profile& profil
       client_.Patch(KindOf<WorkloadProfile>(), profile->metadata.Key(), kube::PatchType::kMerge, patch, {}, stop);
   if (!written) return Retried(written.error());
   Profile now = std::static_pointer_cast<const WorkloadProfile>(*std::move(written));
-  if (kube::Status kept = CheckKept(*now, added); !kept) return std::move(kept).error();
+  if (kube::Status kept = CheckKept(*now, !added.runs.empty(), !co_runs.empty()); !kept) return std::move(kept).error();
   return now;
 }
 

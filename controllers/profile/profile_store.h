@@ -46,12 +46,14 @@ struct NewSpeeds {
   api::ThroughputUnit unit = api::ThroughputUnit::kNotKnown;
   std::vector<api::ProfilePoint> points = {};  // Save() sets their names.
   std::vector<api::WorkloadRun> runs = {};     // Of the workload; the speeds may be none.
+  std::vector<api::CoRun> co_runs = {};        // Samples, of one run each; their names are set, too.
 };
 
 // A change of a profile.
 struct ProfileEdit {
   std::vector<api::ProfilePoint> points = {};   // To be added; the store sets their names.
   std::optional<api::ProfileDrift> drift = {};  // For the status; dropped if its point is newer.
+  std::vector<api::CoRun> co_runs = {};         // Samples to be merged with those that it has (co_runs.h).
 };
 
 class ProfileStore {
@@ -68,9 +70,9 @@ class ProfileStore {
   // look-up without a number of nodes finds the newest measurement on any number.
   KnownSpeeds Find(const std::string& fingerprint, std::chrono::seconds max_age, kube::Time now) const;
 
-  // Adds points and runs, and updates the status. Writes nothing if the profile has them all. Errors: kInvalidArgument:
-  // the profile counts in another unit, or the speed is impossible; kConflict: others were faster each time, or the
-  // profile is being deleted.
+  // Adds points, runs and co-runs, and updates the status. Writes nothing if the profile has them all. Errors:
+  // kInvalidArgument: the profile counts in another unit, or the speed is impossible; kConflict: others were faster
+  // each time, or the profile is being deleted.
   kube::Status Save(const NewSpeeds& speeds, std::stop_token stop = {});
 
   // How many writes Save() makes of runs of a workload, at most, if nobody else writes its profile.
@@ -95,7 +97,7 @@ class ProfileStore {
   // The one that has to go for another of this namespace; null: there is room.
   Profile FindOneToGo(const std::string& ns) const;
   kube::Status TryEdit(const std::string& name, const Editor& edit, std::stop_token stop);
-  // The profile with what is new among its points, which have this unit, and its runs.
+  // The profile with what is new among its points, which have this unit, its runs and its co-runs.
   kube::Result<Profile> WriteNew(const Profile& profile, const NewSpeeds& added, std::stop_token stop);
   kube::Status WriteStatus(const api::WorkloadProfile& profile, const std::optional<api::ProfileDrift>& drift,
                            std::stop_token stop);

@@ -14,6 +14,7 @@
 #include "controllers/policy/gpu_parts.h"
 #include "controllers/policy/resources.h"
 #include "controllers/policy/workload_fingerprint.h"
+#include "controllers/profile/co_runs.h"
 #include "controllers/profile/profile_status.h"
 
 namespace grus {
@@ -27,6 +28,11 @@ using kube::ObjectKey;
 
 // A delay below kSampleEvery, the same for a job in every process, and spread evenly over many jobs.
 kube::Duration SpreadOf(const std::string& uid) { return kSampleEvery / 3600 * (SeriesOf(uid) % 3600); }
+
+std::string_view ProfileNamedBy(const kube::ConstObject& job) {
+  const auto* read = static_cast<const ElasticHorovodJob*>(job.get());
+  return read != nullptr && read->status.profile ? std::string_view(read->status.profile->name) : std::string_view();
+}
 
 std::string_view TypeOf(const kube::Node& node) { return node.metadata.Label(kGpuProductLabel); }
 
@@ -69,6 +75,7 @@ RunningJobs::RunningJobs(kube::Client& client, RunningJobsCaches caches, Profile
       clock_(clock),
       log_(log),
       pods_by_job_(caches.pods.AddIndex(JobKeysOf)),
+      neighbours_(caches.pods, caches.jobs),
       samples_(client, clock) {}
 
 void RunningJobs::FeedQueue(kube::WorkQueue& queue) {
@@ -82,6 +89,18 @@ void RunningJobs::FeedQueue(kube::WorkQueue& queue) {
     const kube::ObjectMeta& job = change.Any().metadata;
     if (is_initial) memory_.With(job, [](Memory& memory) { memory.ran_before = true; });
     feed_.Add(job.Key(), News::kNow, true);
+  });
+  // What a neighbour runs is known, or not any more.
+  caches_.jobs.AddHandler([this](const kube::Change& change, bool is_initial) {
+    if (is_initial || ProfileNamedBy(change.before) == ProfileNamedBy(change.after)) return;
+    const auto pods = caches_.pods.ByIndex<kube::Pod>(pods_by_job_, change.Any().metadata.Key().ToString());
+    for (const auto& pod : pods) {
+      for (const ObjectKey& job : neighbours_.JobsBeside(*pod)) feed_.Add(job, News::kSoon, true);
+    }
+  });
+  caches_.pods.AddHandler([this](const kube::Change& change, bool is_initial) {
+    if (is_initial) return;
+    for (const ObjectKey& job : neighbours_.JobsBeside(change)) feed_.Add(job, News::kSoon, true);
   });
 }
 
@@ -124,6 +143,7 @@ kube::Result<Action> RunningJobs::Pass(const ObjectKey& key, std::stop_token sto
   if (now < memory.due) return Action::After(memory.due - now);
   if (const SpeedSource* sample = samples_.Find(key))
     return Look(job, *setting, *sample, memory.until, std::move(stop));
+  if (!DoesSpeedCount(*setting, profile)) return Action::After(kSampleEvery);
   if (!samples_.Begin(key, {key.ns, setting->launcher}, setting->launcher_uid)) return Action::After(kSampleEvery);
   memory_.With(job->metadata, [&](Memory& kept) { kept.until = now + kSlice; });
   return Action::After(kLookEvery);
@@ -169,6 +189,7 @@ kube::Status RunningJobs::Conclude(const Job& job, const RunningSetting& setting
     return {};
   }
   const ObservedSpeed observed{job->metadata.Key().ToString(), setting.config, *measured, kube::Time{clock_.WallNow()}};
+  if (!setting.neighbours.AreNone()) return ConcludeCoRun(*profile, setting, observed, std::move(stop));
   std::shared_ptr<const WorkloadProfile> judged_profile = profile;
   JudgedSpeed judged = JudgeSpeed(*profile, observed, unit, ContextOf(*job, *profile, setting, *measured));
   const bool has_news = !judged.edit.points.empty() || judged.edit.drift != profile->status.drift;
@@ -194,6 +215,24 @@ kube::Status RunningJobs::Conclude(const Job& job, const RunningSetting& setting
   return {};
 }
 
+kube::Status RunningJobs::ConcludeCoRun(const WorkloadProfile& profile, const RunningSetting& setting,
+                                        const ObservedSpeed& observed, std::stop_token stop) {
+  const bool may_be_untyped = HasOneGpuType();
+  const auto edit_of = [&](const WorkloadProfile& known) {
+    ProfileEdit edit;
+    edit.drift = known.status.drift;
+    const api::ProfilePoint* alone = PointFor(known.spec, setting.config, may_be_untyped);
+    if (alone == nullptr || known.spec.throughput_unit != profile.spec.throughput_unit) return edit;
+    kube::Result<api::CoRun> run = CoRunOf(observed.measured, alone->measured, setting.neighbours.Partner(),
+                                           setting.config.gpu_type, observed.time);
+    if (run) edit.co_runs.push_back(*std::move(run));
+    else log_.Debug("no speed beside others", {{"job", observed.job}, {"reason", run.error().message()}});
+    return edit;
+  };
+  if (edit_of(profile).co_runs.empty()) return {};
+  return store_.Edit(profile.metadata.name, edit_of, std::move(stop));
+}
+
 DriftContext RunningJobs::ContextOf(const ElasticHorovodJob& job, const WorkloadProfile& profile,
                                     const RunningSetting& setting, const api::Measurement& measured) const {
   DriftContext context;
@@ -209,7 +248,8 @@ DriftContext RunningJobs::ContextOf(const ElasticHorovodJob& job, const Workload
     if (agrees) context.is_confirmed = false;
     // kNotComparable: this process has not sampled the job yet, so trust the drift in the status.
     const bool stands = others.verdict == SpeedVerdict::kDrifts || others.verdict == SpeedVerdict::kNotComparable;
-    const bool is_there = others.setting->config.gpus == said_gpus;
+    // Beside others it cannot be seen to agree again.
+    const bool is_there = others.setting->config.gpus == said_gpus && others.setting->neighbours.AreNone();
     if (said && key == other && stands && is_there) context.does_other_stand = true;
   });
   return context;
@@ -227,10 +267,19 @@ bool RunningJobs::HasOneGpuType() const {
 
 std::optional<RunningSetting> RunningJobs::SettingNow(const ElasticHorovodJob& job) const {
   const auto pods = caches_.pods.ByIndex<kube::Pod>(pods_by_job_, job.metadata.Key().ToString());
-  return SettingOf(job, pods, [&](const std::string& name) {
+  std::optional<RunningSetting> setting = SettingOf(job, pods, [&](const std::string& name) {
     const auto node = caches_.nodes.Get<kube::Node>({"", name});
     return node ? std::string(TypeOf(*node)) : std::string();
   });
+  if (setting) setting->neighbours = neighbours_.Of(job, pods);
+  return setting;
+}
+
+bool RunningJobs::DoesSpeedCount(const RunningSetting& setting, const std::string& profile) const {
+  if (setting.neighbours.AreNone()) return true;
+  if (setting.neighbours.Partner().empty()) return false;
+  const auto known = caches_.profiles.Get<WorkloadProfile>({"", profile});
+  return known && PointFor(known->spec, setting.config, HasOneGpuType()) != nullptr;
 }
 
 }  // namespace grus

@@ -7,6 +7,10 @@
 // kSampleEvery. running_verdict.h says what the speed means. Nothing but Events is written about jobs and pods; a
 // profile is written at most once per sample.
 //
+// A job may share its GPUs (gpu_neighbours.h). Beside pods of one workload, one on a GPU, its speed is a co-run of the
+// two, as a share of the profile's point of the same configuration; without a point, and beside any others, its speed
+// says nothing, and no log is read. A change of its neighbours is as one of its size.
+//
 // A log without a speed, or that may not be read, is tried again after kSampleEvery. If a job changes its size while it
 // is sampled, the sample is void. If the profile is deleted meanwhile, nothing is written: a running job does not
 // create one. A restart forgets samples and how often a job has drifted; the status of the profile stays.
@@ -41,7 +45,7 @@ struct RunningJobsCaches {
 
 class RunningJobs final : public kube::Reconciler {
  public:
-  // Adds the index that it needs to `caches`. REQUIRES: the informers are not started yet.
+  // Adds the indexes that it needs to `caches`. REQUIRES: the informers are not started yet.
   RunningJobs(kube::Client& client, RunningJobsCaches caches, ProfileStore& store, kube::EventRecorder& events,
               const kube::Clock& clock, const kube::Log& log);
 
@@ -65,11 +69,16 @@ class RunningJobs final : public kube::Reconciler {
 
   kube::Result<kube::Action> Pass(const kube::ObjectKey& key, std::stop_token stop);
   std::optional<RunningSetting> SettingNow(const api::ElasticHorovodJob& job) const;
+  // Whether the profile can learn from its speed.
+  bool DoesSpeedCount(const RunningSetting& setting, const std::string& profile) const;
   kube::Result<kube::Action> Look(const Job& job, const RunningSetting& setting, const SpeedSource& sample,
                                   kube::TimePoint until, std::stop_token stop);
   // Judges the sample.
   kube::Status Conclude(const Job& job, const RunningSetting& setting, const SpeedObservation& seen,
                         std::stop_token stop);
+  // The same, of a job beside others.
+  kube::Status ConcludeCoRun(const api::WorkloadProfile& profile, const RunningSetting& setting,
+                             const ObservedSpeed& observed, std::stop_token stop);
   DriftContext ContextOf(const api::ElasticHorovodJob& job, const api::WorkloadProfile& profile,
                          const RunningSetting& setting, const api::Measurement& measured) const;
   bool HasOneGpuType() const;
@@ -80,6 +89,7 @@ class RunningJobs final : public kube::Reconciler {
   const kube::Clock& clock_;
   const kube::Log& log_;
   const kube::Store::IndexId pods_by_job_;
+  const NeighbourSearch neighbours_;
   KeyFeed feed_{kLookEvery};
   LogSamples samples_;
   kube::ObjectMemory<Memory> memory_;

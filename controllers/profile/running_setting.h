@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "clientlib/model/pod.h"
+#include "controllers/profile/gpu_neighbours.h"
 #include "crds/types/elastic_horovod_job.h"
 #include "crds/types/measurement.h"
 
@@ -19,6 +20,7 @@ struct RunningSetting {
   // workload.
   api::TrialConfig config;
   std::string launcher, launcher_uid;  // The pod whose log tells the speed.
+  GpuNeighbours neighbours;            // SettingOf() does not look for them.
   friend bool operator==(const RunningSetting&, const RunningSetting&) = default;
 };
 

@@ -40,19 +40,23 @@ std::optional<api::Measurement> MeasurementOfRunning(SpeedObservation seen, cons
   return is_usable ? std::optional(work->measured) : std::nullopt;
 }
 
+const api::ProfilePoint* PointFor(const api::WorkloadProfileSpec& profile, const api::TrialConfig& config,
+                                  bool may_be_untyped) {
+  const api::ProfilePoint* point = FindPoint(profile, config);
+  if (point != nullptr || !may_be_untyped) return point;
+  api::TrialConfig untyped = config;
+  untyped.gpu_type.clear();
+  return FindPoint(profile, untyped);
+}
+
 JudgedSpeed JudgeSpeed(const api::WorkloadProfile& profile, ObservedSpeed seen, api::ThroughputUnit unit,
                        const DriftContext& context) {
   JudgedSpeed judged;
   const std::optional<api::ProfileDrift>& said = profile.status.drift;
   judged.edit.drift = said;
   if (profile.spec.throughput_unit != unit || unit == api::ThroughputUnit::kNotKnown) return judged;
-  const api::ProfilePoint* point = FindPoint(profile.spec, seen.config);
-  if (!point && context.may_be_untyped) {
-    api::TrialConfig untyped = seen.config;
-    untyped.gpu_type.clear();
-    point = FindPoint(profile.spec, untyped);
-    if (point) seen.config = untyped;
-  }
+  const api::ProfilePoint* point = PointFor(profile.spec, seen.config, context.may_be_untyped);
+  if (point) seen.config.gpu_type = point->config.gpu_type;
   const api::ProfilePoint measured{.config = seen.config,
                                    .measured = seen.measured,
                                    .measured_by = "elastichorovodjob/" + seen.job,

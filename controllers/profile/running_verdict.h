@@ -6,6 +6,9 @@
 // replaces the value only once it is confirmed. A drift belongs to the job that it names. While it stands, no other job
 // replaces or ends it.
 //
+// All this is about jobs that have their GPUs for themselves; beside others, their speed is a co-run (co_runs.h), or
+// says nothing.
+//
 // Pure functions.
 #pragma once
 
@@ -48,6 +51,10 @@ struct JudgedSpeed {
 // the log does not say how many samples a step has, the profile's point of that configuration does.
 std::optional<api::Measurement> MeasurementOfRunning(SpeedObservation seen, const api::TrialConfig& config,
                                                      const api::WorkloadProfileSpec& profile);
+
+// The point that a speed on `config` is compared with; null: none. `may_be_untyped`: see DriftContext.
+const api::ProfilePoint* PointFor(const api::WorkloadProfileSpec& profile, const api::TrialConfig& config,
+                                  bool may_be_untyped);
 
 // `unit` is that of `seen`.
 JudgedSpeed JudgeSpeed(const api::WorkloadProfile& profile, ObservedSpeed seen, api::ThroughputUnit unit,

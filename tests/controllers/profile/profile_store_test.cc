@@ -252,6 +252,49 @@ TEST_F(ProfileStoreTest, AnEditSeesWhatOthersWroteMeanwhile) {
   EXPECT_THAT(Names(Live()->spec.points), ElementsAre("A100-1g-1n-32b", "A100-2g-1n-32b", "A100-12g-1n-32b"));
 }
 
+TEST_F(ProfileStoreTest, CoRunsOfTwoWritersAreBothKept) {
+  ASSERT_TRUE(Save(Speeds({MakePoint({"A100", 1, 1, 32}, 100)})));
+  const auto sample = [](const char* partner) {
+    return [=](const api::WorkloadProfile&) {
+      ProfileEdit edit;
+      edit.co_runs = {{.partner = partner, .gpu_type = "A100", .speed = "0.8", .count = 1, .time = AtSecond(1000)}};
+      return edit;
+    };
+  };
+  wire_.before_write = [&] { EXPECT_TRUE(other_.Edit(kFingerprint, sample("vgg"))); };
+
+  ASSERT_TRUE(Done([&] { return store_.Edit(kFingerprint, sample("resnet")); }));
+
+  ASSERT_EQ(Live()->spec.co_runs.size(), 2u);
+  EXPECT_EQ(Live()->spec.co_runs[0].name, "vgg@A100");
+  EXPECT_EQ(Live()->spec.co_runs[1].name, "resnet@A100");
+  EXPECT_EQ(Live()->spec.points.size(), 1u);
+}
+
+TEST_F(ProfileStoreTest, ACoRunCountsOnceAlthoughItsStatusHadToBeWrittenAgain) {
+  ASSERT_TRUE(Save(Speeds({MakePoint({"A100", 1, 1, 32}, 100)})));
+  const auto touch = [&] {
+    kube::Json profile = *server_.Get(kProfiles, {"", kFingerprint});
+    profile["metadata"]["labels"]["example.com/touched"] = "yes";
+    EXPECT_TRUE(server_.Update(kProfiles, std::move(profile)));
+  };
+  wire_.before_write = [&] { wire_.before_write = touch; };  // Between the measurement and the status.
+  int tries = 0;
+
+  ASSERT_TRUE(Done([&] {
+    return store_.Edit(kFingerprint, [&](const api::WorkloadProfile&) {
+      ++tries;
+      ProfileEdit edit;
+      edit.co_runs = {{.partner = "vgg", .gpu_type = "A100", .speed = "0.8", .count = 1, .time = AtSecond(1000)}};
+      return edit;
+    });
+  }));
+
+  EXPECT_EQ(tries, 2);
+  ASSERT_EQ(Live()->spec.co_runs.size(), 1u);
+  EXPECT_EQ(Live()->spec.co_runs[0].count, 1);
+}
+
 TEST_F(ProfileStoreTest, NeitherAnEditNorNoMeasurementMakesAProfile) {
   bool is_called = false;
   ASSERT_TRUE(store_.Edit(kFingerprint, [&](const api::WorkloadProfile&) {
