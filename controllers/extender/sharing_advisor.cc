@@ -61,7 +61,7 @@ class SharingAdvisor::Look {
     job->second = {.fingerprint = workload, .family = workload};
     const auto profile =
         sources_.profiles != nullptr ? sources_.profiles->Get<api::WorkloadProfile>({"", workload}) : nullptr;
-    if (profile && IsFor(*profile, ns)) job->second = SharedJobOf(*profile, gpu_type);
+    if (profile) job->second = IsFor(*profile, ns) ? SharedJobOf(*profile, gpu_type) : SharedJob();
     return job->second;
   }
   std::vector<SharedJob> ResidentsOf(std::string_view node, std::string_view gpu, const std::string& gpu_type) {

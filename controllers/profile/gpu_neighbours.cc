@@ -7,6 +7,7 @@
 #include "controllers/policy/gpu_annotations.h"
 #include "controllers/policy/gpu_parts.h"
 #include "controllers/policy/worker_devices.h"
+#include "controllers/policy/workload_fingerprint.h"
 #include "controllers/profile/co_runs.h"
 #include "crds/types/sharing_names.h"
 
@@ -34,6 +35,12 @@ std::string GpuNeighbours::Partner() const {
   return is_one && IsWorkloadName(first) ? first : std::string();
 }
 
+std::string NeighbourSearch::KnownWorkloadOf(const Pod& pod) const {
+  std::string workload = WorkloadOf(pod, &jobs_);
+  const auto profile = profiles_.Get<api::WorkloadProfile>({"", workload});
+  return profile && IsFor(*profile, pod.metadata.ns) ? workload : std::string();
+}
+
 GpuNeighbours NeighbourSearch::Of(const api::ElasticHorovodJob& job,
                                   const std::vector<std::shared_ptr<const Pod>>& pods) const {
   const Resources part = DevicesOf(job.spec.workers).part;
@@ -52,7 +59,7 @@ GpuNeighbours NeighbourSearch::Of(const api::ElasticHorovodJob& job,
           continue;
         }
         ++others;
-        found.workloads[resident->metadata.uid] = DoesRun(*resident) ? WorkloadOf(*resident, &jobs_) : std::string();
+        found.workloads[resident->metadata.uid] = DoesRun(*resident) ? KnownWorkloadOf(*resident) : std::string();
       }
       if (others > 1 || (others == 1 && workers > 1)) found.are_pairs = false;
     });

@@ -30,8 +30,9 @@ struct GpuNeighbours {
 
 class NeighbourSearch {
  public:
-  // Adds an index to `pods`; both must outlive it. REQUIRES: the informer of the pods is not started yet.
-  NeighbourSearch(kube::Informer& pods, const kube::Informer& jobs) : residents_(pods), jobs_(jobs) {}
+  // Adds an index to `pods`; all must outlive it. REQUIRES: the informer of the pods is not started yet.
+  NeighbourSearch(kube::Informer& pods, const kube::Informer& jobs, const kube::Informer& profiles)
+      : residents_(pods), jobs_(jobs), profiles_(profiles) {}
 
   // `pods`: those of the job.
   GpuNeighbours Of(const api::ElasticHorovodJob& job, const std::vector<std::shared_ptr<const kube::Pod>>& pods) const;
@@ -41,8 +42,11 @@ class NeighbourSearch {
   std::set<kube::ObjectKey> JobsBeside(const kube::Pod& pod) const;
 
  private:
+  // Empty: not known, or what it says of itself is the profile of somebody else, or of nobody.
+  std::string KnownWorkloadOf(const kube::Pod& pod) const;
+
   const GpuResidents residents_;
-  const kube::Informer& jobs_;
+  const kube::Informer &jobs_, &profiles_;
 };
 
 }  // namespace grus

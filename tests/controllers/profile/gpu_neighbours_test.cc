@@ -5,6 +5,7 @@
 
 #include "controllers/cluster/owners.h"
 #include "crds/types/sharing_names.h"
+#include "crds/types/workload_profile.h"
 #include "tests/kit/reconciler_fixture.h"
 
 namespace grus {
@@ -56,6 +57,13 @@ class NeighbourSearchTest : public testing::ReconcilerFixture {
     SetStatus("pods", {"team-a", name}, R"({"phase":"Running"})");
     Settle();
   }
+  void AddProfile(const std::string& name, const std::string& ns) {
+    Json profile = Named("ai.centauruscloud.io/v1alpha1", "WorkloadProfile", name);
+    profile["spec"]["fingerprint"] = name;
+    profile["spec"]["workload"]["namespace"] = ns;
+    Create("workloadprofiles.ai.centauruscloud.io", std::move(profile));
+    Settle();
+  }
   GpuNeighbours Found() {
     std::vector<std::shared_ptr<const kube::Pod>> own;
     for (const auto& pod : pods_.List<kube::Pod>()) {
@@ -69,8 +77,9 @@ class NeighbourSearchTest : public testing::ReconcilerFixture {
         "}}}]}}");
   }
 
-  kube::Informer &pods_ = Cache<kube::Pod>(), &jobs_ = Cache<api::ElasticHorovodJob>();
-  NeighbourSearch search_{pods_, jobs_};
+  kube::Informer &pods_ = Cache<kube::Pod>(), &jobs_ = Cache<api::ElasticHorovodJob>(),
+                 &profiles_ = Cache<api::WorkloadProfile>();
+  NeighbourSearch search_{pods_, jobs_, profiles_};
   api::ElasticHorovodJob job_;
 };
 
@@ -79,10 +88,23 @@ TEST_F(NeighbourSearchTest, FindsThePodsOfOthersOnTheGpusOfTheWorkers) {
   AddPod("w1", "bert", "GPU-1");
   AddPod("a", "", "GPU-1");
   AddPod("b", "", "GPU-2");
+  AddProfile("of-a", "team-a");
   const GpuNeighbours found = Found();
   ASSERT_EQ(found.workloads.size(), 1u);
   EXPECT_EQ(found.workloads.begin()->second, "of-a");
   EXPECT_EQ(found.Partner(), "of-a");
+}
+
+// S4: a pod may say anything of itself.
+TEST_F(NeighbourSearchTest, AWorkloadIsKnownByAProfileOfItsNamespace) {
+  AddPod("w0", "bert", "GPU-0");
+  AddPod("a", "", "GPU-0");
+  EXPECT_EQ(Found().Partner(), "") << "nobody has measured it";
+  AddProfile("of-a", "team-b");
+  EXPECT_EQ(Found().Partner(), "") << "it is another team's";
+  ASSERT_TRUE(server_.Delete("workloadprofiles.ai.centauruscloud.io", {"", "of-a"}));
+  AddProfile("of-a", "");
+  EXPECT_EQ(Found().Partner(), "of-a") << "everybody's";
 }
 
 TEST_F(NeighbourSearchTest, AGpuWithTwoOfOthersOrWithTwoWorkersIsNoPair) {

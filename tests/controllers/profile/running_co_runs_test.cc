@@ -26,8 +26,18 @@ class RunningCoRunsTest : public testing::RunningJobsFixture {
       Annotate(name + "-workers-" + std::to_string(i), api::kPlannedGpuAnnotation, "GPU-" + std::to_string(i));
     }
   }
-  void StartJob() {
+  // The one of the job, and those of its neighbours.
+  void AddProfiles() {
     AddProfile();
+    for (const char* other : {"resnet", "vgg"}) {
+      Json profile = Named("ai.centauruscloud.io/v1alpha1", "WorkloadProfile", other);
+      profile["spec"]["fingerprint"] = other;
+      profile["spec"]["workload"]["namespace"] = "team-a";
+      Create("workloadprofiles.ai.centauruscloud.io", std::move(profile));
+    }
+  }
+  void StartJob() {
+    AddProfiles();
     AddJobOnGpus("bert");
     Start();
   }
@@ -48,7 +58,7 @@ class RunningCoRunsTest : public testing::RunningJobsFixture {
   // For two hours; false: its log was read.
   bool IsLeftAlone(const std::string& job) {
     const int logs = wire_.logs;
-    for (int i = 0; i < 5; ++i) clock_.Advance(Pass(job));
+    for (int i = 0; i < 25; ++i) clock_.Advance(Pass(job));
     return wire_.logs == logs;
   }
   const api::ProfilePoint& Point() {
@@ -225,7 +235,7 @@ TEST_F(RunningCoRunsTest, ASpeedThatNobodyCanMeasureIsDropped) {
 }
 
 TEST_F(RunningCoRunsTest, TheDriftOfAJobThatNowHasNeighboursIsTakenAwayByAnother) {
-  AddProfile();
+  AddProfiles();
   AddJobOnGpus("bert");
   AddJob("bert-2");
   Start();
