@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long the extender takes over calls of a scheduler in a cluster of 5,000 nodes with 8 shared GPUs each, half full.
-// Usage: extender_bench [NODES] [ROUNDS]
+// Usage: extender_bench [NODES] [ROUNDS] [interference]
+//   interference: the placement of all nodes is Interference, and pods run one of 20 workloads whose pairs are known.
 //
 // The account is filled from an API server in this process, and the calls are made without HTTP. Before each round a
 // pod is bound, so that what is kept between calls is as old as in a cluster where pods start.
@@ -16,6 +17,7 @@
 #include "clientlib/base/clock.h"
 #include "clientlib/testing/api_server/fake_api_server.h"
 #include "controllers/extender/extender.h"
+#include "controllers/extender/sharing_advisor.h"
 #include "crds/types/sharing_names.h"
 #include "tests/kit/objects.h"
 
@@ -35,6 +37,7 @@ Json MakeNode(const std::string& name) {
     inventory.Append(Json::MakeObject(
         {{"uuid", name + "-" + std::to_string(i)}, {"memoryMiB", 80000}, {"milli", 1000}, {"mode", "milli"}}));
   }
+  node["metadata"]["labels"]["pool"] = "shared";
   node["metadata"]["annotations"][api::kGpuInventoryAnnotation] = kube::ToText(inventory);
   node["status"]["allocatable"][api::kGpuMilliResource] = std::to_string(1000 * kGpus);
   for (int i = 0; i < 50; ++i) {
@@ -46,12 +49,31 @@ Json MakeNode(const std::string& name) {
   return node;
 }
 
+constexpr int kWorkloads = 20;
+std::string WorkloadOfBench(int number) { return "workload-" + std::to_string(number % kWorkloads); }
+
+// Of all pairs, and no two alike.
+std::shared_ptr<const InterferenceModel> KnownPairs() {
+  std::vector<CoRunSample> samples;
+  for (int job = 0; job < kWorkloads; ++job) {
+    for (int partner = 0; partner < kWorkloads; ++partner) {
+      samples.push_back({.job = {.fingerprint = WorkloadOfBench(job)},
+                         .partner = {.fingerprint = WorkloadOfBench(partner)},
+                         .speed = 0.5 + 0.001 * (job * kWorkloads + partner)});
+    }
+  }
+  auto model = InterferenceModel::Fit(std::move(samples));
+  return model ? std::make_shared<const InterferenceModel>(*std::move(model)) : nullptr;
+}
+
 Json MakePod(const std::string& name, int milli, const std::string& node = {}, const std::string& gpu = {}) {
   Json pod = kit::MakePod(name, kit::PodSpec(milli, "{}", api::kGpuMilliResource), Json(), "team-a");
   Json& resources = (*pod["spec"]["containers"].AsArray())[0]["resources"];
   resources["requests"] = Json(resources["limits"]);
   if (!node.empty()) pod["spec"]["nodeName"] = node;
-  if (!gpu.empty()) pod["metadata"]["annotations"][api::kPlannedGpuAnnotation] = gpu;
+  if (gpu.empty()) return pod;
+  pod["metadata"]["annotations"][api::kPlannedGpuAnnotation] = gpu;
+  pod["metadata"]["annotations"][kWorkloadAnnotation] = WorkloadOfBench(milli);
   return pod;
 }
 
@@ -72,7 +94,7 @@ void Must(const kube::Result<std::string>& answer) {
   std::exit(1);
 }
 
-int Run(int nodes, int rounds) {
+int Run(int nodes, int rounds, bool is_interference) {
   const kube::SystemClock clock;
   kube::testing::FakeApiServer server(clock);
   const kube::Log log(kube::LogLevel::kOff);
@@ -97,6 +119,17 @@ int Run(int nodes, int rounds) {
   ClusterAccount account(node_cache, pod_cache, clock);
   kube::Registry metrics;
   Extender extender(client, pod_cache, node_cache, account, clock, log, metrics);
+  kube::EventRecorder events(client, clock, log, {"example.com/bench", "bench"});
+  SharingAdvisor advisor(client, {pod_cache, node_cache}, account, events, clock, log);
+  if (is_interference) {
+    QueueSetup setup;
+    setup.pools.push_back({"shared", {{"pool", "shared"}}, "nvidia.com/gpu", PoolPlacement::kInterference});
+    account.SetQueues(setup);
+    const auto model = KnownPairs();
+    if (!model) return 1;
+    advisor.SetModel(model);
+    extender.SetAdvisor(advisor);
+  }
   for (kube::Informer* cache : {&node_cache, &pod_cache}) cache->Start();
   for (kube::Informer* cache : {&node_cache, &pod_cache}) {
     if (!cache->WaitForSync(clock.Now() + std::chrono::minutes(5))) return 1;
@@ -154,9 +187,10 @@ int Run(int nodes, int rounds) {
 
 int main(int argc, char** argv) {
   const int nodes = argc > 1 ? std::atoi(argv[1]) : 5000, rounds = argc > 2 ? std::atoi(argv[2]) : 1000;
-  if (nodes < 1 || rounds < 1) {
-    std::fprintf(stderr, "Usage: extender_bench [NODES] [ROUNDS]\n");
+  const bool is_interference = argc > 3 && std::string(argv[3]) == "interference";
+  if (nodes < 1 || rounds < 1 || (argc > 3 && !is_interference)) {
+    std::fprintf(stderr, "Usage: extender_bench [NODES] [ROUNDS] [interference]\n");
     return 2;
   }
-  return grus::Run(nodes, rounds);
+  return grus::Run(nodes, rounds, is_interference);
 }
