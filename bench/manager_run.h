@@ -24,6 +24,10 @@ class ManagerRun {
   // Until it used no CPU for `quiet`, or `until`.
   bool WaitUntilQuiet(kube::Duration quiet, kube::TimePoint until);
   ManagerCounters Counters() const { return ScrapeManager(metrics_port_); }
+  // Lines of its /metrics that begin so.
+  std::vector<std::string> Metrics(const std::string& prefix) const {
+    return ReadProgramMetrics(metrics_port_, prefix);
+  }
   const kit::ChildProcess& process() const { return *process_; }
 
  private:

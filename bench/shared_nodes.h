@@ -14,4 +14,7 @@ namespace bench {
 // would tell, and the inventory as the agent writes it. Returns these nodes.
 kube::Result<std::vector<std::shared_ptr<const kube::Node>>> ShareGpus(kube::Client& client, int gpus_of_node);
 
+// All nodes of the cluster get so many GPUs of so many GiB, which are shared as gpushare does.
+kube::Status ShareGpuMemory(kube::Client& client, int gpus_of_node, int gib);
+
 }  // namespace bench
