@@ -163,11 +163,17 @@ class Extender::Binding {
   bool is_first_ = false;
 };
 
+// The scheduler may hear of a pod first; refused, it would be tried again only after a second and more.
+std::shared_ptr<const kube::Pod> Extender::PodOf(const BindCall& call) {
+  const auto is_it = [&](const kube::Pod& pod) { return call.uid.empty() || pod.metadata.uid == call.uid; };
+  if (auto known = pods_.Get<kube::Pod>(call.pod); known && is_it(*known)) return known;
+  const Result<std::shared_ptr<kube::Pod>> now = client_.Get<kube::Pod>(call.pod);
+  return now && is_it(**now) ? *now : nullptr;
+}
+
 kube::Status Extender::BindPod(const BindCall& call) {
-  const auto pod = pods_.Get<kube::Pod>(call.pod);
-  if (!pod || (!call.uid.empty() && pod->metadata.uid != call.uid)) {
-    return Error(ErrorCode::kNotFound, "grus-manager does not know this pod (yet)");
-  }
+  const auto pod = PodOf(call);
+  if (!pod) return Error(ErrorCode::kNotFound, "grus-manager does not know this pod");
   if (pod->spec.node_name == call.node) return {};  // Its answer was lost.
   const Binding binding(*this, std::string(pod->metadata.uid));
   if (!binding) return Error(ErrorCode::kConflict, "it is being bound by an earlier call");

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <string>
@@ -51,6 +52,7 @@ class Extender {
   void AwaitRoom(const NodesCall& call, std::vector<std::string>& why_not);
   std::vector<std::string> WhyNot(const NodesCall& call);
   class Binding;
+  std::shared_ptr<const kube::Pod> PodOf(const BindCall& call);  // Asks the API server if need be. Null: there is none.
   kube::Status BindPod(const BindCall& call);
   kube::Json AnnotationsFor(const kube::Pod& pod, const std::string& node, const std::string& gpus) const;
   // Whether a bind without an answer was done; `error` if that is not known either. Then the room stays taken.

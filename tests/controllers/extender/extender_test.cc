@@ -168,6 +168,13 @@ TEST_F(ExtenderTest, APodThatIsNoLongerThatOneIsNotBound) {
   EXPECT_THAT(Filter("q", R"(["a"])"), HasSubstr("400 are free at most")) << "p counts once, and still";
 }
 
+TEST_F(ExtenderTest, APodOfWhichTheSchedulerHearsFirstIsBound) {
+  AddShared("a", 1);
+  Create("pods", kit::MakePod("p", kit::PodSpec(600, "{}", api::kGpuMilliResource), Json(), "team-a"));
+  ASSERT_EQ(pods_.Get<kube::Pod>({"team-a", "p"}), nullptr);
+  EXPECT_EQ(Bind("p", "a"), kBound);
+}
+
 TEST_F(ExtenderTest, PackedPodsComeToTheFullestNodeAndSpreadOnesToTheEmptiest) {
   for (const char* name : {"a", "b", "c"}) AddShared(name, 1);
   AddPod("x", 600, "a0", "a");
