@@ -31,8 +31,11 @@ class GpuResidents {
   const kube::Store::IndexId by_gpu_;
 };
 
+// Whether it may be the name of a WorkloadProfile: what users write on pods may be anything.
+bool IsWorkloadName(std::string_view name);
+
 // The fingerprint of what the pod runs: that of its ElasticHorovodJob, if it belongs to one of `jobs` (null: they are
-// not known), else what the extender wrote. Empty: not known.
+// not known), else what the extender wrote. Empty: not known. Always a possible name.
 std::string WorkloadOf(const kube::Pod& pod, const kube::Informer* jobs);
 
 }  // namespace grus

@@ -91,7 +91,8 @@ class PodPlacer::Question {
     if (room.is_meant) room.gpus = GpusWithRoom(node.state.allocatable, TakenOn(node), shape_->request);
     return room;
   }
-  bool has_owner() const { return !owner_name_.empty(); }
+  // Anybody may name a gang.
+  bool has_places() const { return owner_ != 0 && !ledger_.PlacesOf(owner_name_).empty(); }
   // A node of which others must not keep it: its own place, or its own room.
   bool IsAtHomeOn(const LedgerNode& node) const {
     return !is_stranger_ && (PlaceOn(node) != nullptr || ledger_.HeldOn(uid_, node) != nullptr);
@@ -191,18 +192,24 @@ std::vector<NodeRank> PodPlacer::Rank(const kube::Pod& pod, std::span<const std:
   return ranks;
 }
 
-std::vector<RoomToShare> PodPlacer::RoomsToShare(const kube::Pod& pod, std::span<const std::string_view> nodes) const {
+std::vector<RoomToShare> PodPlacer::RoomsToShare(const kube::Pod& pod, std::span<const std::string_view> nodes,
+                                                 bool only_with_least_speed) const {
   std::vector<RoomToShare> rooms(nodes.size());
   const std::lock_guard lock(account_.mutex_);
+  const std::vector<PoolSpec>& pools = account_.queues_.setup().pools;
+  const auto is_meant = [&](const PoolSpec& pool) {
+    return pool.placement == PoolPlacement::kInterference && (pool.least_speed_percent > 0 || !only_with_least_speed);
+  };
+  if (std::ranges::none_of(pools, is_meant)) return rooms;
   const Question question(account_, pod);
   if (!question.asks_for_parts()) return rooms;
-  const std::vector<PoolSpec>& pools = account_.queues_.setup().pools;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const LedgerNode* const node = question.Find(nodes[i]);
     if (node == nullptr) continue;
-    rooms[i] = question.RoomToShareOn(*node);
     const auto pool = std::ranges::find(pools, node->state.pool, &PoolSpec::name);
-    if (pool != pools.end()) rooms[i].least_speed = pool->least_speed_percent / 100.0;
+    if (pool == pools.end() || !is_meant(*pool)) continue;
+    rooms[i] = question.RoomToShareOn(*node);
+    rooms[i].least_speed = pool->least_speed_percent / 100.0;
   }
   return rooms;
 }
@@ -216,8 +223,12 @@ kube::Result<std::string> PodPlacer::Take(const kube::Pod& pod, const std::strin
       why = question.WhyNot(*found);
       if (!why.empty()) return;
       gpus = question.GpusOn(*found, chosen.empty() ? pod.metadata.Annotation(api::kPlannedGpuAnnotation) : chosen);
+      if (!chosen.empty() && gpus != chosen) {
+        why = "the part on the GPU that was chosen";
+        return;
+      }
     }
-    if (question.has_owner()) return;
+    if (question.has_places()) return;
     Resources request = question.shape().request;
     if (!gpus.empty()) request = OnGpu(std::move(request), gpus);
     account_.BindLocked(pod, node, request);

@@ -51,11 +51,13 @@ class PodPlacer {
   bool HasRoom(const kube::Pod& pod) const;
   std::vector<NodeRank> Rank(const kube::Pod& pod, std::span<const std::string_view> nodes) const;
 
-  std::vector<RoomToShare> RoomsToShare(const kube::Pod& pod, std::span<const std::string_view> nodes) const;
+  // `only_with_least_speed`: others are not meant.
+  std::vector<RoomToShare> RoomsToShare(const kube::Pod& pod, std::span<const std::string_view> nodes,
+                                        bool only_with_least_speed = false) const;
 
   // The GPUs that the pod gets on the node, as for OnGpu(); empty: it asks for no parts, or nothing is known of the
-  // node's GPUs. A pod of no gang or job counts as bound there from now on; for others, their places are kept until
-  // they are seen bound. `chosen`: that GPU, if it has room; empty: what is planned for the pod, or by the placement of
+  // node's GPUs. A pod counts as bound there from now on; where its gang or job has places, their places are kept until
+  // they are seen bound. `chosen`: that GPU, or none; empty: what is planned for the pod, or by the placement of
   // the node. Error (kConflict): no GPU there has the room (any more).
   kube::Result<std::string> Take(const kube::Pod& pod, const std::string& node, std::string_view chosen = {});
   void GiveBack(const kube::Pod& pod, const std::string& node);  // It was not bound there after all.

@@ -32,6 +32,7 @@ const std::vector<double>& Bounds() {
 }
 
 // Others were ended for a nominated pod, and the scheduler hears of it first: refused, the pod would end yet others.
+constexpr kube::Duration kPodPatience = std::chrono::seconds(1);
 constexpr kube::Duration kNominatedPatience = std::chrono::milliseconds(300), kLookAgain = std::chrono::milliseconds(5);
 
 // There are nodes, and none has room.
@@ -87,24 +88,22 @@ Result<std::string> Extender::Filter(std::string_view body) {
   return Measure("filter", [&]() -> Result<std::string> {
     const Result<NodesCall> call = ReadNodesCall(body);
     if (!call) return call.error();
-    std::vector<std::string> why_not = WhyNot(*call);
+    const std::uint64_t freed = refused_.freed();
+    std::vector<std::string> why_not = placer_.WhyNot(*call->pod, call->nodes);
     if (!call->pod->status.nominated_node_name.empty()) AwaitRoom(*call, why_not);
-    if (IsRefused(why_not)) refused_.Note(call->pod);
+    const bool lacks_room = IsRefused(why_not);
+    if (advisor_ != nullptr) advisor_->Refuse(*call, why_not);
+    if (lacks_room) refused_.Note(call->pod);
+    else if (IsRefused(why_not)) refused_.Note(call->pod, freed);
     return FilterAnswer(*call, why_not);
   });
-}
-
-std::vector<std::string> Extender::WhyNot(const NodesCall& call) {
-  std::vector<std::string> why_not = placer_.WhyNot(*call.pod, call.nodes);
-  if (advisor_ != nullptr) advisor_->Refuse(call, why_not);
-  return why_not;
 }
 
 void Extender::AwaitRoom(const NodesCall& call, std::vector<std::string>& why_not) {
   const kube::TimePoint until = clock_.Now() + kNominatedPatience;
   while (IsRefused(why_not) && clock_.Now() < until) {
     if (!kube::WaitFor(clock_, kLookAgain, {})) return;
-    why_not = WhyNot(call);
+    why_not = placer_.WhyNot(*call.pod, call.nodes);
   }
 }
 
@@ -165,10 +164,12 @@ class Extender::Binding {
 
 // The scheduler may hear of a pod first; refused, it would be tried again only after a second and more.
 std::shared_ptr<const kube::Pod> Extender::PodOf(const BindCall& call) {
-  const auto is_it = [&](const kube::Pod& pod) { return call.uid.empty() || pod.metadata.uid == call.uid; };
-  if (auto known = pods_.Get<kube::Pod>(call.pod); known && is_it(*known)) return known;
-  const Result<std::shared_ptr<kube::Pod>> now = client_.Get<kube::Pod>(call.pod);
-  return now && is_it(**now) ? *now : nullptr;
+  const kube::TimePoint until = clock_.Now() + kPodPatience;
+  for (;;) {
+    auto pod = pods_.Get<kube::Pod>(call.pod);
+    if (pod && (call.uid.empty() || pod->metadata.uid == call.uid)) return pod;
+    if (clock_.Now() >= until || !kube::WaitFor(clock_, kLookAgain, {})) return nullptr;
+  }
 }
 
 kube::Status Extender::BindPod(const BindCall& call) {

@@ -50,9 +50,8 @@ class Extender {
   kube::Result<std::string> Measure(const char* verb, const std::function<kube::Result<std::string>()>& answer);
   // A nominated pod is not refused at once.
   void AwaitRoom(const NodesCall& call, std::vector<std::string>& why_not);
-  std::vector<std::string> WhyNot(const NodesCall& call);
   class Binding;
-  std::shared_ptr<const kube::Pod> PodOf(const BindCall& call);  // Asks the API server if need be. Null: there is none.
+  std::shared_ptr<const kube::Pod> PodOf(const BindCall& call);  // Waits for it a little. Null: there is none.
   kube::Status BindPod(const BindCall& call);
   kube::Json AnnotationsFor(const kube::Pod& pod, const std::string& node, const std::string& gpus) const;
   // Whether a bind without an answer was done; `error` if that is not known either. Then the room stays taken.

@@ -32,9 +32,12 @@ const api::ProfilePoint* SmallestPoint(const api::WorkloadProfile& profile, cons
 }  // namespace
 
 SharedJob SharedJobOf(const api::WorkloadProfile& profile, const std::string& gpu_type) {
+  // Numbers in a fingerprint, or in "efficientnet-b7", are no batch size.
   const std::string& model = profile.spec.workload.model;
-  // Else numbers in a fingerprint might pass for a batch size.
-  SharedJob job{.fingerprint = profile.spec.fingerprint, .family = model.empty() ? profile.spec.fingerprint : model};
+  const bool is_plain = !model.empty() && FamilyOf({.family = model}).name == model;
+  const std::string& ns = profile.spec.workload.ns;  // What others call their models is nothing to it.
+  SharedJob job{.fingerprint = profile.spec.fingerprint,
+                .family = is_plain ? ns + "/" + model : profile.spec.fingerprint};
   const auto features = std::ranges::find(profile.spec.features, gpu_type, &api::GpuTypeFeatures::gpu_type);
   if (features != profile.spec.features.end()) {
     const api::ResourceUsage& usage = features->usage;

@@ -32,7 +32,7 @@ void RefusedPods::FeedQueue(kube::WorkQueue& queue) {
   });
 }
 
-void RefusedPods::Note(const std::shared_ptr<const kube::Pod>& pod) {
+void RefusedPods::Note(const std::shared_ptr<const kube::Pod>& pod, std::optional<std::uint64_t> judged) {
   {
     const std::lock_guard lock(mutex_);
     if (refused_.size() >= kMost && !refused_.contains(pod->metadata.Key())) return;
@@ -40,6 +40,8 @@ void RefusedPods::Note(const std::shared_ptr<const kube::Pod>& pod) {
     const bool is_new = !refused.pod || refused.pod->metadata.uid != pod->metadata.uid;
     if (is_new) refused = {.pod = pod, .order = ++orders_};
     else refused.pod = pod;
+    refused.has_room = judged.has_value();
+    refused.looked_at = std::max(refused.looked_at, judged.value_or(0));
     count_ = refused_.size();
   }
   // What it lacked may have been freed before this was noted.
@@ -80,7 +82,7 @@ void RefusedPods::NoteTold(const kube::Pod& pod, kube::TimePoint now) {
   const auto found = refused_.find(pod.metadata.Key());
   if (found == refused_.end()) return;
   found->second.next = now + kFirstWait * (1 << found->second.tries);
-  found->second.looked_at = 0;
+  if (!found->second.has_room) found->second.looked_at = 0;
   ++found->second.tries;
 }
 

@@ -33,8 +33,11 @@ class RefusedPods final : public kube::Reconciler {
 
   // Looks at them again when room has been freed. Call once, before the informers start.
   void FeedQueue(kube::WorkQueue& queue);
-  void Note(const std::shared_ptr<const kube::Pod>& pod);  // No node had a GPU for it.
-  void Forget(const kube::ObjectKey& pod);                 // It was bound.
+  std::uint64_t freed() const { return freed_; }  // How often room was freed.
+  // No node had a GPU for it. `judged`: there is room, but what is there now speaks against it; it is told when room is
+  // freed again after that many times.
+  void Note(const std::shared_ptr<const kube::Pod>& pod, std::optional<std::uint64_t> judged = std::nullopt);
+  void Forget(const kube::ObjectKey& pod);  // It was bound.
 
   // One look at some of them.
   kube::Result<kube::Action> Reconcile(const kube::ObjectKey& key, std::stop_token stop) override;
@@ -44,6 +47,7 @@ class RefusedPods final : public kube::Reconciler {
     std::shared_ptr<const kube::Pod> pod = {};
     std::uint64_t order = 0;                        // The smallest is looked at next.
     std::uint64_t looked_at = 0;                    // freed_, when it was looked at.
+    bool has_room = false;                          // That alone does not help it.
     int tries = 0;                                  // How often it was told of room that it did not find.
     kube::TimePoint next = kube::TimePoint::min();  // Not before.
   };

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
-#include <tuple>
+#include <unordered_map>
 #include <utility>
 
 #include "clientlib/client/resource_path.h"
@@ -39,6 +39,7 @@ std::string TooSlow(double least_speed) {
 struct SharingAdvisor::Group {
   std::string gpu_type = {};
   double least_speed = 0;
+  SharedJob job = {};  // The pod in question.
   std::vector<CandidateGpu> candidates = {};
   std::vector<std::size_t> node_of_each = {};  // Its place in the call.
   std::vector<std::size_t> nodes = {};         // Also those without a candidate.
@@ -47,29 +48,38 @@ struct SharingAdvisor::Group {
 // What is looked up for one call, each thing once.
 class SharingAdvisor::Look {
  public:
-  Look(const SharingSources& sources, const GpuResidents& residents, std::vector<Recent> recents, std::string uid)
-      : sources_(sources), residents_(residents), recents_(std::move(recents)), uid_(std::move(uid)) {}
+  Look(SharingAdvisor& advisor, std::string uid)
+      : sources_(advisor.sources_),
+        residents_(advisor.residents_),
+        recents_(advisor.Recents()),
+        named_(advisor.Named()),
+        uid_(std::move(uid)) {}
 
   std::string TypeOf(std::string_view node) const {
     const auto known = sources_.nodes.Get<kube::Node>({"", std::string(node)});
     return known ? std::string(known->metadata.Label(kGpuProductLabel)) : std::string();
   }
-  SharedJob JobFor(const std::string& workload, std::string_view ns, const std::string& gpu_type) {
-    if (workload.empty()) return {};
-    const auto [job, is_new] = jobs_.try_emplace({workload, std::string(ns), gpu_type});
-    if (!is_new) return job->second;
-    job->second = {.fingerprint = workload, .family = workload};
+  const SharedJob& JobFor(const std::string& workload, std::string_view ns, const std::string& gpu_type) {
+    key_.clear();
+    if (!workload.empty()) key_.append(workload).append("\n").append(ns).append("\n").append(gpu_type);
+    const auto [job, is_new] = jobs_.try_emplace(key_);
+    if (!is_new || workload.empty()) return job->second;
+    // Of a name that nothing is known of each were another question for the model, with the same answer.
+    if (named_->contains(workload)) job->second = {.fingerprint = workload, .family = workload};
     const auto profile =
         sources_.profiles != nullptr ? sources_.profiles->Get<api::WorkloadProfile>({"", workload}) : nullptr;
     if (profile) job->second = IsFor(*profile, ns) ? SharedJobOf(*profile, gpu_type) : SharedJob();
     return job->second;
   }
-  std::vector<SharedJob> ResidentsOf(std::string_view node, std::string_view gpu, const std::string& gpu_type) {
+  // `foreign`: which of them are of another namespace than this; may be null.
+  std::vector<SharedJob> ResidentsOf(std::string_view node, std::string_view gpu, const std::string& gpu_type,
+                                     std::string_view ns = {}, std::vector<bool>* foreign = nullptr) {
     std::vector<SharedJob> jobs;
     std::set<std::string_view> seen = {uid_};
     const auto add = [&](const kube::Pod& pod, const std::string& workload) {
       if (jobs.size() >= kMostResidents || !seen.insert(pod.metadata.uid).second) return;
       jobs.push_back(JobFor(workload, pod.metadata.ns, gpu_type));
+      if (foreign != nullptr) foreign->push_back(pod.metadata.ns != ns);
     };
     const auto pods = residents_.On(node, gpu);
     for (const auto& pod : pods) add(*pod, WorkloadOf(*pod, sources_.jobs));
@@ -83,8 +93,10 @@ class SharingAdvisor::Look {
   const SharingSources& sources_;
   const GpuResidents& residents_;
   const std::vector<Recent> recents_;
-  const std::string uid_;  // Of the pod in question: it is no resident.
-  std::map<std::tuple<std::string, std::string, std::string>, SharedJob> jobs_;
+  const std::shared_ptr<const Names> named_;
+  const std::string uid_;                            // Of the pod in question: it is no resident.
+  std::string key_;                                  // Made for the last look-up.
+  std::unordered_map<std::string, SharedJob> jobs_;  // Of nothing: one of which nothing is known.
 };
 
 SharingAdvisor::SharingAdvisor(kube::Client& client, SharingSources sources, ClusterAccount& account,
@@ -97,6 +109,20 @@ SharingAdvisor::SharingAdvisor(kube::Client& client, SharingSources sources, Clu
       clock_(clock),
       log_(log),
       speeds_(std::make_shared<const InterferenceModel>()) {}
+
+void SharingAdvisor::SetModel(PairSpeedCache::Model model) {
+  auto named = std::make_shared<Names>();
+  for (const CoRunSample& sample : model->samples())
+    named->insert({sample.job.fingerprint, sample.partner.fingerprint});
+  speeds_.SetModel(std::move(model));
+  const std::lock_guard lock(mutex_);
+  named_ = std::move(named);
+}
+
+std::shared_ptr<const SharingAdvisor::Names> SharingAdvisor::Named() {
+  const std::lock_guard lock(mutex_);
+  return named_;
+}
 
 // Of those that the cache does not know to be bound.
 std::vector<SharingAdvisor::Recent> SharingAdvisor::Recents() {
@@ -124,9 +150,10 @@ std::string SharingAdvisor::WorkloadSent(const NodesCall& call) {
   } else if (const Result<Json> pod = kube::ParseJson(call.pod_text)) {
     workload = IdentityOfRunningPod(*pod, call.pod->metadata, sources_.trust).fingerprint;
   }
+  if (uid.empty() || workload.empty()) return workload;
   const std::lock_guard lock(mutex_);
   if (workloads_.size() >= kMostWorkloads) workloads_.clear();
-  if (!uid.empty()) workloads_[uid] = workload;
+  workloads_[uid] = workload;
   return workload;
 }
 
@@ -143,17 +170,22 @@ std::string SharingAdvisor::WorkloadFor(const kube::Pod& pod) {
   return live ? IdentityOfRunningPod(*live, pod.metadata, sources_.trust).fingerprint : std::string();
 }
 
-std::vector<SharingAdvisor::Group> SharingAdvisor::GroupsOf(const NodesCall& call) {
+std::vector<SharingAdvisor::Group> SharingAdvisor::GroupsOf(const NodesCall& call, bool only_with_least_speed) {
   std::vector<Group> groups;
-  const std::vector<RoomToShare> rooms = placer_.RoomsToShare(*call.pod, call.nodes);
+  const std::vector<RoomToShare> rooms = placer_.RoomsToShare(*call.pod, call.nodes, only_with_least_speed);
   if (std::ranges::none_of(rooms, &RoomToShare::is_meant)) return groups;
-  Look look(sources_, residents_, Recents(), std::string(call.pod->metadata.uid));
+  Look look(*this, std::string(call.pod->metadata.uid));
+  const std::string workload = WorkloadSent(call);
   std::map<std::pair<std::string, double>, std::size_t> group_of;
   for (std::size_t i = 0; i < rooms.size(); ++i) {
     if (!rooms[i].is_meant) continue;
     const std::string type = look.TypeOf(call.nodes[i]);
     const auto [at, is_new] = group_of.try_emplace({type, rooms[i].least_speed}, groups.size());
-    if (is_new) groups.push_back({.gpu_type = type, .least_speed = rooms[i].least_speed});
+    if (is_new) {
+      groups.push_back({.gpu_type = type,
+                        .least_speed = rooms[i].least_speed,
+                        .job = look.JobFor(workload, call.pod->metadata.ns, type)});
+    }
     Group& group = groups[at->second];
     group.nodes.push_back(i);
     for (const std::string& gpu : rooms[i].gpus) {
@@ -165,19 +197,19 @@ std::vector<SharingAdvisor::Group> SharingAdvisor::GroupsOf(const NodesCall& cal
 }
 
 void SharingAdvisor::Rank(const NodesCall& call, std::vector<NodeRank>& ranks) {
-  for (const Group& group : GroupsOf(call)) {
-    Look look(sources_, residents_, {}, {});
-    const SharedJob job = look.JobFor(WorkloadSent(call), call.pod->metadata.ns, group.gpu_type);
+  for (const Group& group : GroupsOf(call, false)) {
     const std::vector<double> suits =
-        SuitabilityOf(job, group.candidates, DemandFor(group.gpu_type, group.least_speed), speeds_);
-    // A node that has what the pod needs for it stays the best.
+        SuitabilityOf(group.job, group.candidates, DemandFor(group.gpu_type, group.least_speed), speeds_);
+    // A node that has what the pod needs for it stays the best. Those that are too slow have the least score, if there
+    // are others: far below these, they would make them all alike.
     const auto goes_by_speeds = [&](std::size_t node) { return std::isfinite(ranks[node].rank); };
+    const bool are_all_slow = std::ranges::all_of(suits, IsTooSlow);
     for (const std::size_t node : group.nodes) {
       if (goes_by_speeds(node)) ranks[node].is_known = false;
     }
     for (std::size_t i = 0; i < suits.size(); ++i) {
       NodeRank& rank = ranks[group.node_of_each[i]];
-      if (!goes_by_speeds(group.node_of_each[i])) continue;
+      if (!goes_by_speeds(group.node_of_each[i]) || (IsTooSlow(suits[i]) && !are_all_slow)) continue;
       rank.rank = rank.is_known ? std::max(rank.rank, suits[i]) : suits[i];
       rank.is_known = true;
     }
@@ -185,17 +217,15 @@ void SharingAdvisor::Rank(const NodesCall& call, std::vector<NodeRank>& ranks) {
 }
 
 void SharingAdvisor::Refuse(const NodesCall& call, std::vector<std::string>& why_not) {
-  for (const Group& group : GroupsOf(call)) {
-    if (group.least_speed <= 0) continue;
-    Look look(sources_, residents_, {}, {});
-    const SharedJob job = look.JobFor(WorkloadSent(call), call.pod->metadata.ns, group.gpu_type);
+  for (const Group& group : GroupsOf(call, true)) {
     const std::vector<double> suits =
-        SuitabilityOf(job, group.candidates, DemandFor(group.gpu_type, group.least_speed), speeds_);
+        SuitabilityOf(group.job, group.candidates, DemandFor(group.gpu_type, group.least_speed), speeds_);
     std::set<std::size_t> are_good;
     for (std::size_t i = 0; i < suits.size(); ++i) {
       if (!IsTooSlow(suits[i])) are_good.insert(group.node_of_each[i]);
     }
-    for (const std::size_t node : group.nodes) {
+    // Of a node without a candidate the GPUs are not known.
+    for (const std::size_t node : group.node_of_each) {
       if (why_not[node].empty() && !are_good.contains(node)) why_not[node] = TooSlow(group.least_speed);
     }
   }
@@ -208,26 +238,38 @@ Result<GivenGpus> SharingAdvisor::Take(const kube::Pod& pod, const std::string& 
     Result<std::string> gpus = placer_.Take(pod, node);
     if (!gpus) return std::move(gpus).error();
     given.gpus = *std::move(gpus);
+    // Whoever wrote it, it was not the extender.
+    if (!pod.metadata.Annotation(kWorkloadAnnotation).empty()) given.annotations[kWorkloadAnnotation] = "";
     return given;
   }
   const std::string workload = WorkloadFor(pod), uid(pod.metadata.uid);
   const std::lock_guard taking(taking_);
   const RoomToShare room = placer_.RoomsToShare(pod, {&name, 1}).front();
-  Look look(sources_, residents_, Recents(), uid);
+  Look look(*this, uid);
   const std::string type = look.TypeOf(node);
-  std::vector<CandidateGpu> candidates;
-  for (const std::string& gpu : room.gpus) candidates.push_back({gpu, look.ResidentsOf(node, gpu, type)});
+  std::vector<CandidateGpu> candidates, shown;
+  for (const std::string& gpu : room.gpus) {
+    std::vector<bool> foreign;
+    candidates.push_back({gpu, look.ResidentsOf(node, gpu, type, pod.metadata.ns, &foreign)});
+    shown.push_back(candidates.back());
+    for (std::size_t i = 0; i < foreign.size(); ++i) {
+      if (foreign[i]) shown.back().residents[i].fingerprint = "of another namespace";
+    }
+  }
   const SharedJob job = look.JobFor(workload, pod.metadata.ns, type);
   const GpuChoice choice = ChooseGpu(job, candidates, DemandFor(type, room.least_speed), speeds_);
   if (!choice.chosen && !candidates.empty()) {
     return Error(ErrorCode::kConflict, "node " + node + " has no room for " + TooSlow(room.least_speed));
   }
-  // Where no GPU has room, this says so.
   Result<std::string> gpus = placer_.Take(pod, node, choice.chosen ? candidates[choice.chosen->candidate].name : "");
   if (!gpus) return std::move(gpus).error();
+  if (!choice.chosen && !gpus->empty()) {
+    placer_.GiveBack(pod, node);
+    return Error(ErrorCode::kConflict, "node " + node + " has room only since a moment ago");
+  }
   given.gpus = *std::move(gpus);
   given.annotations[kWorkloadAnnotation] = workload;
-  given.explanation = Explain(choice, candidates);
+  given.explanation = Explain(choice, shown);
   given.annotations[kGpuChoiceAnnotation] = given.explanation;
   const std::lock_guard lock(mutex_);
   recents_[uid] = {std::make_shared<const kube::Pod>(pod), node, given.gpus, workload, clock_.Now()};

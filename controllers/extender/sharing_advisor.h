@@ -12,6 +12,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "clientlib/base/clock.h"
@@ -55,7 +56,7 @@ class SharingAdvisor {
                  const kube::Clock& clock, const kube::Log& log);
 
   // The model that predicts from now on.
-  void SetModel(PairSpeedCache::Model model) { speeds_.SetModel(std::move(model)); }
+  void SetModel(PairSpeedCache::Model model);
 
   // Says of nodes that are not refused yet why not, where somebody would be slower than the pool allows.
   void Refuse(const NodesCall& call, std::vector<std::string>& why_not);
@@ -77,11 +78,13 @@ class SharingAdvisor {
   };
   struct Group;
   class Look;
+  using Names = std::unordered_set<std::string>;
 
   std::string WorkloadSent(const NodesCall& call);
   std::string WorkloadFor(const kube::Pod& pod);
-  std::vector<Group> GroupsOf(const NodesCall& call);
+  std::vector<Group> GroupsOf(const NodesCall& call, bool only_with_least_speed);
   std::vector<Recent> Recents();
+  std::shared_ptr<const Names> Named();
 
   kube::Client& client_;
   const SharingSources sources_;
@@ -93,8 +96,9 @@ class SharingAdvisor {
   PairSpeedCache speeds_;
   std::mutex taking_;  // One choice at a time, so that each knows those before it. Taken before mutex_.
   std::mutex mutex_;   // Guards what follows.
-  std::map<std::string, std::string> workloads_;  // By UID of pods that are to be bound.
-  std::map<std::string, Recent> recents_;         // By UID.
+  std::map<std::string, std::string> workloads_;                          // By UID of pods that are to be bound.
+  std::map<std::string, Recent> recents_;                                 // By UID.
+  std::shared_ptr<const Names> named_ = std::make_shared<const Names>();  // Jobs that the model has seen.
 };
 
 }  // namespace grus

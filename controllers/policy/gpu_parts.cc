@@ -122,13 +122,18 @@ GpuRoom RoomOn(std::string_view gpu, std::string_view first, const Resources& al
   return room;
 }
 
+// For one kind of part, and nobody says how much memory.
+bool IsSimple(std::string_view first, const Resources& taken, const Resources& request) {
+  const auto is_other = [&](std::string_view part) { return part != first && request.Extended(part) > 0; };
+  const bool says_memory = request.Extended(kSaidMemory) > 0 || taken.Extended(kSaidMemory) != 0;
+  return !says_memory && WholeGpusOf(request) == 0 && std::ranges::none_of(kParts, is_other);
+}
+
 // Copies of a request for one kind of part where nobody says how much memory, as most. nullopt: it is another one, or
 // nothing is known of the node's GPUs.
 std::optional<std::int64_t> SimpleCopies(std::string_view first, const Resources& allocatable, const Resources& taken,
                                          const Resources& request, int at_most) {
-  const auto is_other = [&](std::string_view part) { return part != first && request.Extended(part) > 0; };
-  const bool says_memory = request.Extended(kSaidMemory) > 0 || taken.Extended(kSaidMemory) != 0;
-  if (says_memory || WholeGpusOf(request) > 0 || std::ranges::any_of(kParts, is_other)) return std::nullopt;
+  if (!IsSimple(first, taken, request)) return std::nullopt;
   const std::int64_t each = request.Extended(first);
   std::optional<std::int64_t> copies;
   ForEachFree(allocatable, taken, first, [&](std::string_view, std::int64_t free) {
@@ -287,8 +292,11 @@ std::vector<std::string> GpusWithRoom(const Resources& allocatable, const Resour
   std::vector<std::string> gpus;
   const std::string_view first = FirstPart(request);
   if (first.empty() || WholeGpusOf(request) > 0) return gpus;
-  ForEachGpu(allocatable, first, [&](std::string_view gpu, std::int64_t) {
-    if (RoomOn(gpu, first, allocatable, taken, request, 1).copies > 0) gpus.emplace_back(gpu);
+  const bool is_simple = IsSimple(first, taken, request);
+  const std::int64_t each = request.Extended(first);
+  ForEachFree(allocatable, taken, first, [&](std::string_view gpu, std::int64_t free) {
+    const bool fits = free >= each && (is_simple || RoomOn(gpu, first, allocatable, taken, request, 1).copies > 0);
+    if (fits) gpus.emplace_back(gpu);
   });
   return gpus;
 }

@@ -150,6 +150,20 @@ std::string AnnotationOf(const Json& pod_template, const kube::StringMap& others
   return own && own->AsString() ? *own->AsString() : std::string(others.Get(annotation));
 }
 
+// Whether it had whole GPUs or a part of one: what it does alone is measured on whole ones.
+Json WithoutParts(const Json& resources) {
+  Json kept = Json::MakeObject();
+  for (const char* list : {"requests", "limits"}) {
+    const Json* given = resources.Find(list);
+    if (given == nullptr || given->AsObject() == nullptr) continue;
+    kept[list] = Json::MakeObject();
+    for (const auto& [name, amount] : *given->AsObject()) {
+      if (!IsGpuPart(name)) kept[list].AsObject()->emplace_back(name, amount);
+    }
+  }
+  return kept;
+}
+
 // What counts of a pod that was made by others: environment and volumes often name its rank, its peers or its run.
 Json TemplateOfRunning(const Json& pod) {
   Json containers = Json::MakeArray();
@@ -157,9 +171,10 @@ Json TemplateOfRunning(const Json& pod) {
   if (given != nullptr && given->AsArray() != nullptr) {
     for (const Json& container : *given->AsArray()) {
       Json kept = Json::MakeObject();
-      for (const char* field : {"name", "image", "command", "args", "resources"}) {
-        if (const Json* value = container.Find(field)) kept[field] = *value;
+      for (const char* field : {"name", "image", "command", "args"}) {
+        if (const Json* value = container.Find(field)) kept[field] = Json(*value);
       }
+      if (const Json* resources = container.Find("resources")) kept["resources"] = WithoutParts(*resources);
       containers.Append(std::move(kept));
     }
   }

@@ -58,7 +58,8 @@ WorkloadIdentity IdentityOf(const api::ElasticHorovodJobSpec& spec, const kube::
 WorkloadIdentity IdentityOfPod(const kube::Json& pod_template, const kube::ObjectMeta& metadata, ProfileTrust trust);
 
 // Of a pod that others made from a template that is not known, as the API server has it: its containers with image,
-// command, arguments and resources, and its annotations.
+// command, arguments and resources but parts of GPUs, and its annotations. So a pod with a part of a GPU is the same
+// workload as one with a whole GPU, by which it is known what that does alone.
 WorkloadIdentity IdentityOfRunningPod(const kube::Json& pod, const kube::ObjectMeta& metadata, ProfileTrust trust);
 
 // True if spec.profile is the name of one: neither Auto nor Off.

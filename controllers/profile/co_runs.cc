@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "controllers/cluster/gpu_residents.h"
 #include "controllers/interference/shared_job.h"
 #include "controllers/policy/decimal.h"
 #include "controllers/policy/profile_drift.h"
@@ -19,6 +20,8 @@ namespace {
 
 using api::CoRun;
 
+// An old mean counts as so many samples at most: it may be of another driver, or against a wrong speed alone.
+constexpr std::int32_t kMostWeight = 19;
 constexpr std::size_t kLongestName = 63;  // Of partners and GPU types, as the CRD has it.
 constexpr double kHalfIn90 = 1.645;       // Half of a 90 % interval, in standard deviations.
 
@@ -56,7 +59,7 @@ CoRun Merged(const CoRun& known, CoRun added) {
   const auto before = SpeedOf(known), sample = SpeedOf(added);
   if (!before) return added;
   if (known.time == added.time) return known;
-  SetSpeed(added, MeanOf(*before, known.count, *sample, added.count));
+  SetSpeed(added, MeanOf(*before, std::min(known.count, kMostWeight), *sample, added.count));
   added.count = static_cast<std::int32_t>(
       std::min<std::int64_t>(std::int64_t{known.count} + added.count, std::numeric_limits<std::int32_t>::max()));
   added.time = std::max(known.time, added.time);
@@ -64,11 +67,6 @@ CoRun Merged(const CoRun& known, CoRun added) {
 }
 
 }  // namespace
-
-bool IsWorkloadName(std::string_view name) {
-  const auto is_plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.'; };
-  return !name.empty() && name.size() <= kLongestName && std::ranges::all_of(name, is_plain);
-}
 
 std::string CoRunName(std::string_view partner, std::string_view gpu_type) {
   return std::string(partner) + '@' + std::string(gpu_type);

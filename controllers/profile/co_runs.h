@@ -12,9 +12,6 @@
 
 namespace grus {
 
-// Whether it may be the name of a WorkloadProfile that a co-run is with: what users write on pods may be anything.
-bool IsWorkloadName(std::string_view name);
-
 // "FINGERPRINT@A100": another for each partner and GPU type, of 127 bytes at most, as both are limited.
 std::string CoRunName(std::string_view partner, std::string_view gpu_type);
 

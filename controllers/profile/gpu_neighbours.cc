@@ -38,7 +38,7 @@ std::string GpuNeighbours::Partner() const {
 std::string NeighbourSearch::KnownWorkloadOf(const Pod& pod) const {
   std::string workload = WorkloadOf(pod, &jobs_);
   const auto profile = profiles_.Get<api::WorkloadProfile>({"", workload});
-  return profile && IsFor(*profile, pod.metadata.ns) ? workload : std::string();
+  return profile && !IsFor(*profile, pod.metadata.ns) ? std::string() : workload;
 }
 
 GpuNeighbours NeighbourSearch::Of(const api::ElasticHorovodJob& job,
@@ -61,7 +61,7 @@ GpuNeighbours NeighbourSearch::Of(const api::ElasticHorovodJob& job,
         ++others;
         found.workloads[resident->metadata.uid] = DoesRun(*resident) ? KnownWorkloadOf(*resident) : std::string();
       }
-      if (others > 1 || (others == 1 && workers > 1)) found.are_pairs = false;
+      if (others > 1 || workers > 1) found.are_pairs = false;
     });
   }
   return found;

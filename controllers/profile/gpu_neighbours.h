@@ -20,10 +20,10 @@ struct GpuNeighbours {
   // By the UIDs of their pods; empty: it is not known, or it does not run at present.
   std::map<std::string, std::string> workloads = {};
   bool are_known = true;  // False: a worker has a part of a GPU, and it is not known of which.
-  bool are_pairs = true;  // Each of these GPUs has one worker, and one of them at most.
+  bool are_pairs = true;  // Each of the GPUs has one worker, and one neighbour at most.
   friend bool operator==(const GpuNeighbours&, const GpuNeighbours&) = default;
 
-  bool AreNone() const { return are_known && workloads.empty(); }
+  bool AreNone() const { return are_known && are_pairs && workloads.empty(); }
   // The one workload that all of them run, if the job shares each of its GPUs with one of them at most. Empty: else.
   std::string Partner() const;
 };
@@ -42,7 +42,7 @@ class NeighbourSearch {
   std::set<kube::ObjectKey> JobsBeside(const kube::Pod& pod) const;
 
  private:
-  // Empty: not known, or what it says of itself is the profile of somebody else, or of nobody.
+  // Empty: not known, or what it says of itself has the profile of another namespace.
   std::string KnownWorkloadOf(const kube::Pod& pod) const;
 
   const GpuResidents residents_;

@@ -143,7 +143,7 @@ kube::Result<Action> RunningJobs::Pass(const ObjectKey& key, std::stop_token sto
   if (now < memory.due) return Action::After(memory.due - now);
   if (const SpeedSource* sample = samples_.Find(key))
     return Look(job, *setting, *sample, memory.until, std::move(stop));
-  if (!DoesSpeedCount(*setting, profile)) return Action::After(kSlice);  // A neighbour's profile may come.
+  if (!DoesSpeedCount(*setting, profile)) return Action::After(kSlice);  // A measurement may come.
   if (!samples_.Begin(key, {key.ns, setting->launcher}, setting->launcher_uid)) return Action::After(kSampleEvery);
   memory_.With(job->metadata, [&](Memory& kept) { kept.until = now + kSlice; });
   return Action::After(kLookEvery);

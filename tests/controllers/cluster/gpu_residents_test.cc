@@ -23,8 +23,9 @@ class GpuResidentsTest : public testing::ReconcilerFixture {
     StartCaches();
     Settle();
   }
-  void AddPod(const std::string& name, const std::string& node, const char* key, const std::string& gpus) {
-    Json pod = kit::MakePod(name, kit::PodSpec(300, "{}", api::kGpuMilliResource), Json(), "team-a");
+  void AddPod(const std::string& name, const std::string& node, const char* key, const std::string& gpus,
+              int milli = 300) {
+    Json pod = kit::MakePod(name, kit::PodSpec(milli, "{}", api::kGpuMilliResource), Json(), "team-a");
     if (!gpus.empty()) pod["metadata"]["annotations"][key] = gpus;
     if (!node.empty()) pod["spec"]["nodeName"] = node;
     Create("pods", std::move(pod));
@@ -45,7 +46,9 @@ using Names = std::set<std::string>;
 TEST_F(GpuResidentsTest, AreThePodsThatHaveAPartOfTheGpu) {
   AddPod("a", "n1", api::kPlannedGpuAnnotation, "GPU-0");
   AddPod("b", "n1", api::kPlannedGpuAnnotation, "GPU-0");
-  AddPod("two", "n1", api::kPlannedGpuAnnotation, "GPU-1,GPU-2");
+  AddPod("two", "n1", api::kPlannedGpuAnnotation, "GPU-1,GPU-2", 2000);
+  AddPod("says-more", "n1", api::kPlannedGpuAnnotation, "GPU-4,GPU-1,GPU-2");
+  AddPod("asks-for-none", "n1", api::kPlannedGpuAnnotation, "GPU-1", 0);
   AddPod("elsewhere", "n2", api::kPlannedGpuAnnotation, "GPU-0");
   AddPod("planned", "", api::kPlannedGpuAnnotation, "GPU-0");
   AddPod("unknown", "n1", api::kPlannedGpuAnnotation, "");

@@ -4,8 +4,11 @@
 
 #include <gmock/gmock.h>
 
+#include <atomic>
+#include <functional>
 #include <random>
 #include <set>
+#include <thread>
 
 #include "crds/types/sharing_names.h"
 #include "tests/kit/reconciler_fixture.h"
@@ -74,6 +77,18 @@ class ExtenderTest : public testing::ReconcilerFixture {
   }
   static std::string Text(const kube::Result<std::string>& answer) {
     return answer ? *answer : "bad: " + answer.error().message();
+  }
+  // A call that waits a little for the cache.
+  std::string WhileTimePasses(const std::function<std::string()>& call) {
+    std::string answer;
+    std::atomic<bool> is_done = false;
+    std::jthread caller([&] {
+      answer = call();
+      is_done = true;
+    });
+    while (!is_done) clock_.Advance(5ms);
+    caller.join();
+    return answer;
   }
   std::string PlannedGpu(const std::string& pod) {
     return std::string(Live<kube::Pod>({"team-a", pod})->metadata.Annotation(api::kPlannedGpuAnnotation));
@@ -156,9 +171,11 @@ TEST_F(ExtenderTest, ThePlanOfAPodIsFollowedIfItStillFits) {
 TEST_F(ExtenderTest, APodThatIsNoLongerThatOneIsNotBound) {
   AddShared("a", 1);
   AddPod("p", 600);
-  EXPECT_THAT(Bind("p", "a", "another"), HasSubstr("does not know this pod"));
-  EXPECT_THAT(Text(extender_.Bind(R"({"PodName":"none","PodNamespace":"team-a","PodUID":"u","Node":"a"})")),
-              HasSubstr("does not know this pod"));
+  for (const char* pod : {"p", "none"}) {
+    const std::string body =
+        std::string(R"({"PodName":")") + pod + R"(","PodNamespace":"team-a","PodUID":"another","Node":"a"})";
+    EXPECT_THAT(WhileTimePasses([&] { return Text(extender_.Bind(body)); }), HasSubstr("does not know this pod"));
+  }
   EXPECT_EQ(Bind("p", "a"), kBound);
   Settle();
   AddShared("b", 1);
@@ -171,8 +188,18 @@ TEST_F(ExtenderTest, APodThatIsNoLongerThatOneIsNotBound) {
 TEST_F(ExtenderTest, APodOfWhichTheSchedulerHearsFirstIsBound) {
   AddShared("a", 1);
   Create("pods", kit::MakePod("p", kit::PodSpec(600, "{}", api::kGpuMilliResource), Json(), "team-a"));
-  ASSERT_EQ(pods_.Get<kube::Pod>({"team-a", "p"}), nullptr);
+  EXPECT_EQ(WhileTimePasses([&] { return Bind("p", "a"); }), kBound) << "as soon as the cache has it";
+}
+
+// Anybody may name a gang.
+TEST_F(ExtenderTest, APodOfAGangWithoutPlacesCountsFromItsBindingOn) {
+  AddShared("a", 1);
+  for (const char* pod : {"p", "q"}) {
+    Create("pods", kit::MakePod(pod, kit::PodSpec(600, "{}", api::kGpuMilliResource), kit::MemberOf("none"), "team-a"));
+  }
+  Settle();
   EXPECT_EQ(Bind("p", "a"), kBound);
+  EXPECT_THAT(Bind("q", "a"), HasSubstr("has no room")) << "before the cache hears of the first";
 }
 
 TEST_F(ExtenderTest, PackedPodsComeToTheFullestNodeAndSpreadOnesToTheEmptiest) {

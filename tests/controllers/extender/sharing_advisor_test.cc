@@ -19,6 +19,7 @@ namespace {
 using kube::Json;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr char kBound[] = R"({"Error":""})", kType[] = "V100";
 
@@ -195,12 +196,89 @@ TEST_F(SharingAdvisorTest, WithALeastSpeedAPodWaitsWhereSomebodyWouldBeSlower) {
   EXPECT_EQ(Place("cool-1", "cool", "a"), "a0");
 }
 
+TEST_F(SharingAdvisorTest, OneNodeThatIsTooSlowDoesNotMakeTheOthersAlike) {
+  for (const char* node : {"a", "b", "c"}) AddShared(node, 1);
+  for (const char* pod : {"hot-1", "cool-1", "free"})
+    AddPod(pod, std::string(pod).substr(0, std::string(pod).find('-')));
+  EXPECT_EQ(Bind("hot-1", "a"), kBound);
+  EXPECT_EQ(Bind("cool-1", "b"), kBound);
+  Settle();
+  AddPod("hot-2", "hot");
+  const auto scores = extender_.Prioritize(Call("hot-2", R"(["a","b","c"])"));
+  ASSERT_TRUE(scores);
+  EXPECT_EQ(*scores, R"([{"Host":"a","Score":0},{"Host":"b","Score":0},{"Host":"c","Score":10}])");
+}
+
+TEST_F(SharingAdvisorTest, ANodeWhoseGpusAreNotKnownIsNotRefusedForSpeed) {
+  UsePool(80);
+  Json node = kit::MakeNode("a", 0);
+  node["metadata"]["labels"]["pool"] = "shared";
+  node["status"]["allocatable"][api::kGpuMilliResource] = "1000";
+  Create("nodes", std::move(node));
+  Create("pods", kit::MakePod("hot-1", kit::PodSpec(300, "{}", api::kGpuMilliResource), Json(), "team-a"));
+  Settle();
+  EXPECT_THAT(*extender_.Filter(Call("hot-1", R"(["a"])")), HasSubstr(R"("NodeNames":["a"])"));
+  EXPECT_EQ(Bind("hot-1", "a"), kBound);
+}
+
+// S4: annotations are anybody's.
+TEST_F(SharingAdvisorTest, APodWithoutAPartIsNobodysNeighbour) {
+  UsePool(80);
+  AddShared("a", 1);
+  Json idle = kit::MakePod("idle", kit::PodSpec(0, R"({"nodeName":"a"})"), Json(), "team-a");
+  idle["metadata"]["annotations"][api::kPlannedGpuAnnotation] = "a0";
+  Create("pods", std::move(idle));
+  AddPod("hot-1", "hot");
+  EXPECT_EQ(Bind("hot-1", "a"), kBound);
+}
+
+TEST_F(SharingAdvisorTest, WorkloadsOfWhichNothingIsKnownAreOneQuestion) {
+  AddShared("a", 1);
+  Place("unknown-1", "unknown");
+  Edit("pods", {"team-a", "unknown-1"},
+       [](Json& pod) { pod["metadata"]["annotations"][kWorkloadAnnotation] = std::string(200'000, 'x'); });
+  Settle();
+  Place("unknown-2", "another");
+  EXPECT_THAT(AnnotationOf("unknown-2", kGpuChoiceAnnotation), HasSubstr("a job without a name"));
+}
+
+TEST_F(SharingAdvisorTest, WhatPodsOfOtherNamespacesRunIsNotTold) {
+  AddShared("a", 1);
+  Create("namespaces", Named("v1", "Namespace", "team-b"));
+  Json other = kit::MakePod("other", kit::PodSpec(4, R"({"nodeName":"a"})", api::kGpuMemResource), Json(), "team-b");
+  other["metadata"]["annotations"][api::kPlannedGpuAnnotation] = "a0";
+  other["metadata"]["annotations"][kWorkloadAnnotation] = WorkloadOfImage("hot");
+  Create("pods", std::move(other));
+  AddPod("cool-1", "cool");
+  EXPECT_EQ(Bind("cool-1", "a"), kBound);
+  EXPECT_THAT(AnnotationOf("cool-1", kGpuChoiceAnnotation),
+              AllOf(HasSubstr("\"of another namespace\""), Not(HasSubstr(WorkloadOfImage("hot")))));
+}
+
+TEST_F(SharingAdvisorTest, AProfileSaysWhatAWorkloadOfItsNamespaceDoes) {
+  AddShared("a", 1);
+  Json profile = Named("ai.centauruscloud.io/v1alpha1", "WorkloadProfile", WorkloadOfImage("new"));
+  profile["spec"]["fingerprint"] = WorkloadOfImage("new");
+  profile["spec"]["workload"]["namespace"] = "team-a";
+  Create("workloadprofiles.ai.centauruscloud.io", std::move(profile));
+  Settle();
+  Place("new-1", "new");
+  Place("new-2", "new");
+  EXPECT_THAT(AnnotationOf("new-2", kGpuChoiceAnnotation), HasSubstr(WorkloadOfImage("new")));
+}
+
 TEST_F(SharingAdvisorTest, InOtherPoolsNothingIsPredicted) {
   AddShared("a", 2, "none");
   const std::string first = Place("hot-1", "hot");
   EXPECT_EQ(Place("hot-2", "hot"), first) << "the fullest that has room";
   EXPECT_EQ(AnnotationOf("hot-2", kGpuChoiceAnnotation), "");
   EXPECT_EQ(AnnotationOf("hot-2", kWorkloadAnnotation), "");
+  Json liar = Pod("liar", "hot");
+  liar["metadata"]["annotations"][kWorkloadAnnotation] = WorkloadOfImage("cool");
+  Create("pods", std::move(liar));
+  Settle();
+  EXPECT_EQ(Bind("liar", "a"), kBound);
+  EXPECT_EQ(AnnotationOf("liar", kWorkloadAnnotation), "") << "what it said of itself";
 }
 
 }  // namespace

@@ -277,5 +277,21 @@ TEST(PodFingerprint, ATemplateThatIsNoneHasOne) {
   EXPECT_THAT(IdentityOfPod(*kube::ParseJson("5"), In("a"), kOwn).fingerprint, testing::MatchesRegex("[0-9a-f]{32}"));
 }
 
+// What it does alone is measured with whole GPUs.
+TEST(WorkloadFingerprint, ARunningPodIsTheSameWorkloadWithAPartOfAGpu) {
+  const auto fingerprint_of = [](const std::string& limits, const std::string& more = "") {
+    const auto pod =
+        kube::ParseJson(R"({"metadata":{"annotations":{}},"spec":{"containers":[{"name":"main","image":"a",)" + more +
+                        R"("resources":{"limits":{)" + limits + R"(},"requests":{)" + limits + "}}}]}}");
+    return IdentityOfRunningPod(*pod, In("a"), kOwn).fingerprint;
+  };
+  const std::string whole = fingerprint_of(R"("cpu":"4","nvidia.com/gpu":"1")");
+  for (const char* part : {"ai.centauruscloud.io/gpu-milli", "aliyun.com/gpu-mem", "alnair/vgpu-memory"}) {
+    EXPECT_EQ(fingerprint_of(R"("cpu":"4",")" + std::string(part) + R"(":"8")"), whole) << part;
+  }
+  EXPECT_NE(fingerprint_of(R"("cpu":"5","nvidia.com/gpu":"1")"), whole);
+  EXPECT_NE(fingerprint_of(R"("cpu":"4","nvidia.com/gpu":"1")", R"("args":["--large"],)"), whole);
+}
+
 }  // namespace
 }  // namespace grus

@@ -46,7 +46,8 @@ class RunningCoRunsTest : public testing::RunningJobsFixture {
   }
   void AddNeighbour(const std::string& name, const std::string& gpu, const std::string& workload) {
     Json pod = Named("v1", "Pod", name, "team-a");
-    pod["spec"] = *kube::ParseJson(R"({"nodeName":"n1","containers":[{"name":"main","image":"a"}]})");
+    pod["spec"] = *kube::ParseJson(R"({"nodeName":"n1","containers":[{"name":"main","image":"a","resources":
+        {"requests":{"ai.centauruscloud.io/gpu-milli":"300"},"limits":{"ai.centauruscloud.io/gpu-milli":"300"}}}]})");
     pod["metadata"]["annotations"][api::kPlannedGpuAnnotation] = gpu;
     if (!workload.empty()) pod["metadata"]["annotations"][kWorkloadAnnotation] = workload;
     Create("pods", std::move(pod));

@@ -36,7 +36,10 @@ class RunningJobsFixture : public ReconcilerFixture {
   void AddPod(const std::string& job, const std::string& role, const std::string& suffix) {
     Json pod = Named("v1", "Pod", job + "-" + suffix, "team-a");
     pod["metadata"]["labels"] = Json::MakeObject({{kJobNameLabel, job}, {kRoleLabel, role}});
-    pod["spec"] = *kube::ParseJson(R"({"nodeName":"n1","containers":[{"name":")" + role + R"(","image":"a"}]})");
+    const std::string parts = role == "worker" ? R"({"ai.centauruscloud.io/gpu-milli":"300"})" : "{}";
+    pod["spec"] =
+        *kube::ParseJson(R"({"nodeName":"n1","containers":[{"name":")" + role +
+                         R"(","image":"a","resources":{"requests":)" + parts + R"(,"limits":)" + parts + "}}]}");
     Create("pods", std::move(pod));
     SetStatus("pods", {"team-a", job + "-" + suffix},
               R"({"phase":"Running","containerStatuses":[{"name":")" + role + R"(","state":{"running":{}}}]})");
