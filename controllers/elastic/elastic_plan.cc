@@ -199,7 +199,9 @@ void PlanDeadline(Plan& plan, const View& view, const Sizes& sizes) {
 
 // Keeps the workers that are to go until they have been off the host list for the shrink grace.
 void KeepUntilDrained(Plan& plan, const View& view, const WorkerPlan& workers) {
-  if (!workers.must_drain || view.launcher != LauncherState::kActive) return;
+  // A launcher trains on while its Job has lost the labels that we see it by.
+  const bool may_train = view.launcher == LauncherState::kActive || view.has_stray_launcher;
+  if (!workers.must_drain || !may_train) return;
   // A launcher whose list we do not see goes by the one that it had.
   const bool is_listed =
       !view.hosts || std::any_of(workers.drop.begin(), workers.drop.end(),
