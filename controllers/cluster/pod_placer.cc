@@ -251,6 +251,22 @@ void PodPlacer::GiveBack(const kube::Pod& pod, const std::string& node) {
   });
 }
 
+bool PodPlacer::IsTaken(const kube::Pod& pod) const {
+  const std::lock_guard lock(account_.mutex_);
+  return pod.spec.node_name.empty() && account_.ledger_.RequestOf(std::string(pod.metadata.uid)) != nullptr;
+}
+
+void PodPlacer::NoteBound(const kube::Pod& live) {
+  account_.Apply([&](auto& effects) {
+    // What the cache still has is released by an event that is yet to come; anything else would never be.
+    const auto now = account_.pods_.Get<kube::Pod>(live.metadata.Key());
+    const bool is_seen = !now || now->metadata.uid != live.metadata.uid || !now->spec.node_name.empty();
+    if (is_seen || HasEnded(live) || !OwnerOf(live).empty()) return;
+    account_.CountLocked(live);
+    effects.has_used = true;
+  });
+}
+
 HoldingsLook PodPlacer::LookAt(std::span<const std::shared_ptr<const kube::Node>> nodes,
                                std::span<const std::shared_ptr<const kube::Pod>> pods) const {
   HoldingsLook look{std::vector<Resources>(nodes.size()), std::vector<Resources>(nodes.size()),

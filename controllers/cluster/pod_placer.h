@@ -61,6 +61,11 @@ class PodPlacer {
   // the node. Error (kConflict): no GPU there has the room (any more).
   kube::Result<std::string> Take(const kube::Pod& pod, const std::string& node, std::string_view chosen = {});
   void GiveBack(const kube::Pod& pod, const std::string& node);  // It was not bound there after all.
+  // Whether it counts as bound since Take(), while its cache does not show it bound.
+  bool IsTaken(const kube::Pod& pod) const;
+  // As the API server has it, bound, which its cache may not show yet. It counts there from now on, with the GPUs that
+  // it was given.
+  void NoteBound(const kube::Pod& live);
 
   HoldingsLook LookAt(std::span<const std::shared_ptr<const kube::Node>> nodes,
                       std::span<const std::shared_ptr<const kube::Pod>> pods) const;

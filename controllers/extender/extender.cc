@@ -175,22 +175,60 @@ std::shared_ptr<const kube::Pod> Extender::PodOf(const BindCall& call) {
 kube::Status Extender::BindPod(const BindCall& call) {
   const auto pod = PodOf(call);
   if (!pod) return Error(ErrorCode::kNotFound, "grus-manager does not know this pod");
-  if (pod->spec.node_name == call.node) return {};  // Its answer was lost.
-  const Binding binding(*this, std::string(pod->metadata.uid));
+  const std::string uid(pod->metadata.uid);
+  const auto told = [&](const std::string& node) -> kube::Status {
+    if (node == call.node) return {};  // Its answer was lost.
+    return Error(ErrorCode::kConflict, "it is already assigned to node " + node);
+  };
+  if (!pod->spec.node_name.empty()) return told(pod->spec.node_name.str());
+  const Binding binding(*this, uid);
   if (!binding) return Error(ErrorCode::kConflict, "it is being bound by an earlier call");
-  Result<GivenGpus> given = Take(advisor_, placer_, *pod, call.node);
-  if (!given) return std::move(given).error();
-  Json annotations = AnnotationsFor(*pod, call.node, given->gpus);
-  for (const auto& [name, text] : *given->annotations.AsObject()) annotations[name] = Json(text);
-  kube::Status bound = client_.Bind(call.pod, std::string(pod->metadata.uid), call.node, annotations);
-  if (!bound && IsUnclear(bound.error())) bound = IsBound(*pod, call.node, std::move(bound).error());
-  if (bound) {
-    refused_.Forget(call.pod);
-    if (advisor_ != nullptr) advisor_->NoteBound(*pod, *given);
-  } else if (!IsUnclear(bound.error())) {
-    placer_.GiveBack(*pod, call.node);
-    if (advisor_ != nullptr) advisor_->GiveBack(*pod);
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(not_before_, [now = clock_.Now()](const auto& one) { return one.second <= now; });
+    if (not_before_.contains(uid)) return Error(ErrorCode::kUnavailable, "the API server has asked to wait");
   }
+  // An earlier call has bound it, or may have: another place now, and its room would be free for others.
+  if (placer_.IsTaken(*pod)) {
+    const Whereabouts now = LookUp(*pod);
+    if (!now.is_known) return Error(ErrorCode::kUnavailable, "it is not known whether an earlier call has bound it");
+    if (!now.node.empty()) return told(now.node);
+  }
+  return TakeAndBind(*pod, call);
+}
+
+kube::Status Extender::TakeAndBind(const kube::Pod& pod, const BindCall& call) {
+  Result<GivenGpus> given = Take(advisor_, placer_, pod, call.node);
+  if (!given) return std::move(given).error();
+  const auto note_bound = [&] {
+    refused_.Forget(call.pod);
+    if (advisor_ != nullptr) advisor_->NoteBound(pod, *given);
+  };
+  Json annotations = AnnotationsFor(pod, call.node, given->gpus);
+  for (const auto& [name, text] : *given->annotations.AsObject()) annotations[name] = Json(text);
+  const std::string uid(pod.metadata.uid);
+  kube::Status bound = client_.Bind(call.pod, uid, call.node, annotations);
+  if (bound) {
+    note_bound();
+    return bound;
+  }
+  if (const auto wait = bound.error().retry_after()) {
+    const std::lock_guard lock(mutex_);
+    not_before_[uid] = clock_.Now() + *wait;
+  }
+  // A conflict: perhaps somebody has bound it whom the cache is too late to show.
+  if (IsUnclear(bound.error()) || bound.error().code() == ErrorCode::kConflict) {
+    const Whereabouts now = LookUp(pod);
+    if (!now.is_known) return bound;  // The room stays taken.
+    if (now.node == call.node) {
+      note_bound();
+      return {};
+    }
+    if (!now.node.empty()) return Error(ErrorCode::kConflict, "it is already assigned to node " + now.node);
+    bound = std::move(bound).error().with("it is not bound");
+  }
+  placer_.GiveBack(pod, call.node);
+  if (advisor_ != nullptr) advisor_->GiveBack(pod);
   return bound;
 }
 
@@ -225,12 +263,12 @@ Result<std::string> Extender::Inspect(std::string_view name) {
   });
 }
 
-kube::Status Extender::IsBound(const kube::Pod& pod, const std::string& node, kube::Error error) {
+Extender::Whereabouts Extender::LookUp(const kube::Pod& pod) {
   const Result<std::shared_ptr<kube::Pod>> now = client_.Get<kube::Pod>(pod.metadata.Key());
-  if (!now && now.error().code() != ErrorCode::kNotFound) return error;
-  const bool is_it = now && (*now)->metadata.uid == pod.metadata.uid;
-  if (is_it && (*now)->spec.node_name == node) return {};
-  return Error(ErrorCode::kConflict, error.message()).with("it is not bound");
+  if (!now) return {.is_known = now.error().code() == ErrorCode::kNotFound};
+  if ((*now)->metadata.uid != pod.metadata.uid || (*now)->spec.node_name.empty()) return {.is_known = true};
+  placer_.NoteBound(**now);
+  return {.is_known = true, .node = (*now)->spec.node_name.str()};
 }
 
 }  // namespace grus

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -54,8 +55,13 @@ class Extender {
   std::shared_ptr<const kube::Pod> PodOf(const BindCall& call);  // Waits for it a little. Null: there is none.
   kube::Status BindPod(const BindCall& call);
   kube::Json AnnotationsFor(const kube::Pod& pod, const std::string& node, const std::string& gpus) const;
-  // Whether a bind without an answer was done; `error` if that is not known either. Then the room stays taken.
-  kube::Status IsBound(const kube::Pod& pod, const std::string& node, kube::Error error);
+  kube::Status TakeAndBind(const kube::Pod& pod, const BindCall& call);
+  // Where the API server has a pod that may be bound although its cache does not know it. The account knows then, too.
+  struct Whereabouts {
+    bool is_known = false;  // False: the API server does not say.
+    std::string node = {};  // Empty: it is not bound, or has gone.
+  };
+  Whereabouts LookUp(const kube::Pod& pod);
 
   kube::Client& client_;
   const kube::Informer &pods_, &nodes_;
@@ -64,10 +70,11 @@ class Extender {
   const kube::Clock& clock_;
   const kube::Log& log_;
   kube::Registry& metrics_;
-  const UtilizationWatch* utilization_ = nullptr;  // Null: nothing is measured.
-  SharingAdvisor* advisor_ = nullptr;              // Null: nothing is predicted.
-  std::mutex mutex_;
-  std::set<std::string> being_bound_;  // UIDs; guarded by mutex_.
+  const UtilizationWatch* utilization_ = nullptr;      // Null: nothing is measured.
+  SharingAdvisor* advisor_ = nullptr;                  // Null: nothing is predicted.
+  std::mutex mutex_;                                   // Guards what follows, by UID of a pod.
+  std::set<std::string> being_bound_;                  // By calls that run.
+  std::map<std::string, kube::TimePoint> not_before_;  // The API server has asked to wait so long.
 };
 
 }  // namespace grus

@@ -61,6 +61,11 @@ class ExtenderTest : public testing::ReconcilerFixture {
     Create("pods", std::move(pod));
     Settle();
   }
+  // What happens to pods from now on, their cache does not see.
+  void FreezePods() {
+    pods_.Stop();
+    pods_.Join();
+  }
   std::string Call(const std::string& pod, const std::string& more) {
     return R"({"Pod":)" + kube::ToText(*server_.Get("pods", {"team-a", pod})) + "," + more + "}";
   }
@@ -200,6 +205,60 @@ TEST_F(ExtenderTest, APodOfAGangWithoutPlacesCountsFromItsBindingOn) {
   Settle();
   EXPECT_EQ(Bind("p", "a"), kBound);
   EXPECT_THAT(Bind("q", "a"), HasSubstr("has no room")) << "before the cache hears of the first";
+}
+
+// Rule: room is given back only if it is certain that the pod has not got it.
+TEST_F(ExtenderTest, ABindThatComesTwiceGivesNothingBackWhileTheCacheIsLate) {
+  AddShared("a", 2);
+  AddShared("b", 1);
+  for (const char* pod : {"p", "q", "r", "s"}) AddPod(pod, 600);
+  FreezePods();
+  EXPECT_EQ(Bind("p", "a"), kBound);
+  EXPECT_EQ(Bind("q", "a"), kBound);
+  EXPECT_EQ(Bind("p", "a"), kBound) << "the answer was lost";
+  EXPECT_THAT(Bind("p", "b"), HasSubstr("already assigned to node a"));
+  EXPECT_THAT(Bind("r", "a"), HasSubstr("no room"));
+  EXPECT_EQ(PlannedGpu("p") + PlannedGpu("q"), "a0a1");
+  EXPECT_EQ(Bind("s", "b"), kBound) << "p has taken nothing there";
+}
+
+TEST_F(ExtenderTest, APodThatAnotherReplicaHasBoundCountsWhereItIs) {
+  AddShared("a", 2);
+  for (const char* pod : {"p", "q", "r"}) AddPod(pod, 600);
+  FreezePods();
+  Edit("pods", {"team-a", "p"}, [](Json& pod) { pod["metadata"]["annotations"][api::kPlannedGpuAnnotation] = "a1"; });
+  ASSERT_TRUE(server_.Bind({"team-a", "p"}, "a"));
+  EXPECT_EQ(Bind("p", "a"), kBound);
+  EXPECT_EQ(Bind("q", "a"), kBound);
+  EXPECT_EQ(PlannedGpu("q"), "a0") << "p has the other one";
+  EXPECT_THAT(Bind("r", "a"), HasSubstr("no room"));
+}
+
+TEST_F(ExtenderTest, TheApiServersWishToWaitIsObeyed) {
+  struct Busy final : kube::Transport {
+    explicit Busy(kube::Transport& its_server) : server(its_server) {}
+    kube::Result<kube::HttpResponse> Send(const kube::HttpRequest& request, std::stop_token stop) override {
+      if (request.target.find("/binding") != std::string::npos && ++binds == 1)
+        return kube::HttpResponse{429, {{"retry-after", "7"}}, ""};
+      return server.Send(request, stop);
+    }
+    kube::Result<kube::StreamResponse> Open(const kube::HttpRequest& request, std::stop_token stop) override {
+      return server.Open(request, stop);
+    }
+    kube::Transport& server;
+    int binds = 0;
+  } busy(server_);
+  kube::Client client(busy, nullptr, clock_);
+  kube::Registry metrics;
+  Extender extender(client, pods_, nodes_, account_, clock_, log_, metrics);
+  AddShared("a", 1);
+  AddPod("p", 600);
+  const auto bind = [&] { return Text(extender.Bind(R"({"PodName":"p","PodNamespace":"team-a","Node":"a"})")); };
+  EXPECT_NE(bind(), kBound);
+  EXPECT_THAT(bind(), HasSubstr("has asked to wait"));
+  EXPECT_EQ(busy.binds, 1);
+  clock_.Advance(7s);
+  EXPECT_EQ(bind(), kBound);
 }
 
 TEST_F(ExtenderTest, PackedPodsComeToTheFullestNodeAndSpreadOnesToTheEmptiest) {
