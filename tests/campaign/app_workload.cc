@@ -8,7 +8,6 @@
 #include <set>
 
 #include "clientlib/client/client.h"
-#include "controllers/manager/app.h"
 #include "crds/types/all_crds.h"
 
 namespace grus::testing {
@@ -34,13 +33,14 @@ bool IsReady(const Json& pod) {
 }
 
 void RunApp(const kube::testing::ProcessContext& context, bool uses_leases, Nominations nominations,
-            std::stop_token stop, std::string_view but) {
+            std::stop_token stop, std::string_view but, const ServeApp& serve) {
   const kube::Log log(kube::LogLevel::kOff);
   kube::Registry metrics;
   kube::Client client(context.transport, nullptr, context.clock);
   Options options;
   options.reconcile_threads = 3;
   std::erase(options.controllers, but);
+  if (serve) options.controllers.emplace_back("extender");
   options.nominations = nominations;
   std::unique_ptr<kube::LeaderElector> elector;
   kube::ClientOptions lease_options;
@@ -61,6 +61,9 @@ void RunApp(const kube::testing::ProcessContext& context, bool uses_leases, Nomi
     };
   }
   App app(options, client, elector.get(), context.clock, log, metrics, context.identity, to_prometheus);
+  const std::function<bool()> leads = [&elector] { return !elector || elector->IsLeader(); };
+  kube::Thread server;  // Ends before the app does.
+  if (serve) server = context.clock.Spawn([&](std::stop_token end) { serve(app, leads, std::move(end)); });
   (void)app.Run(stop);  // An error ends the process; it is started again.
 }
 

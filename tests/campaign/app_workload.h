@@ -12,6 +12,7 @@
 
 #include "clientlib/testing/cluster/objects.h"
 #include "clientlib/testing/faults/workload.h"
+#include "controllers/manager/app.h"
 #include "controllers/manager/options.h"
 #include "tests/kit/must.h"
 
@@ -35,9 +36,12 @@ std::string Text(const Json& object, kube::testing::JsonPath path);
 bool IsBound(const Json& pod);
 bool IsReady(const Json& pod);
 
-// grus-manager, until `stop`. Not with the controller `but`.
+// Serves what others ask of the app, until `stop`, on a thread of its own. `leads`: whether this process does.
+using ServeApp = std::function<void(App& app, const std::function<bool()>& leads, std::stop_token stop)>;
+
+// grus-manager, until `stop`. Not with the controller `but`. `serve`: with the extender, if it is set.
 void RunApp(const kube::testing::ProcessContext& context, bool uses_leases, Nominations nominations,
-            std::stop_token stop, std::string_view but = {});
+            std::stop_token stop, std::string_view but = {}, const ServeApp& serve = nullptr);
 
 void CreateCrds(World& world);  // Those that are missing.
 void AddNode(World& world, const std::string& name, int gpus, const Json& labels = Json::MakeObject());

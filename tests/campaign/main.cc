@@ -13,6 +13,8 @@
 #include "tests/campaign/endurance.h"
 #include "tests/campaign/gang_mutants.h"
 #include "tests/campaign/gang_workloads.h"
+#include "tests/campaign/lone_part_mutants.h"
+#include "tests/campaign/lone_part_stories.h"
 #include "tests/campaign/profile_stories.h"
 #include "tests/campaign/spec_campaign.h"
 #include "tests/campaign/trial_lives.h"
@@ -131,10 +133,11 @@ int Sweep(const kube::testing::Workloads& workloads, const kube::testing::Campai
 
 // What is played: schedules of faults that are drawn, and sweeps.
 struct Plan {
-  std::vector<std::string> drawn, drawn_of_usage, swept;
+  std::vector<std::string> drawn, drawn_of_usage, drawn_of_lone_parts, swept;
 };
-// Schedules of the stories of usage have a draw of their own, so that those of the others stay what they are.
-constexpr int kSchedulesOfUsage = 120, kPartsOfQueries = 18;
+// Schedules of the stories of usage, and of lone pods, have a draw of their own, so that those of the others stay what
+// they are.
+constexpr int kSchedulesOfUsage = 120, kSchedulesOfLoneParts = 300, kPartsOfQueries = 18;
 
 bool IsAmong(const std::vector<std::string>& names, const std::string& name) {
   return std::ranges::count(names, name) > 0;
@@ -171,13 +174,15 @@ int Run(const kube::testing::Workloads& workloads, const Plan& plan, const kube:
   };
   draw(plan.drawn, options.schedules);
   draw(plan.drawn_of_usage, plan.drawn.empty() ? options.schedules : kSchedulesOfUsage);
+  draw(plan.drawn_of_lone_parts, plan.drawn.empty() ? options.schedules : kSchedulesOfLoneParts);
   add(SweepAll(workloads, plan.swept, options, kPartsOfQueries));
   int asked = 0;
   std::vector<std::string> wrong = grus::testing::CheckGangRules(asked);
   for (std::string& what : grus::testing::CheckElasticRules(asked)) wrong.push_back(std::move(what));
+  for (std::string& what : grus::testing::CheckLonePartRules(asked)) wrong.push_back(std::move(what));
   for (const std::string& what : wrong) std::printf("FAIL  %s\n", what.c_str());
   add({asked, static_cast<int>(wrong.size())});
-  std::printf("%d checks of the rules for gangs and jobs, %zu of them wrong\n", asked, wrong.size());
+  std::printf("%d checks of the rules for gangs, jobs and lone pods, %zu of them wrong\n", asked, wrong.size());
   std::printf("%d passed, %d failed\n", count.runs - count.failed, count.failed);
   return count.failed == 0 ? 0 : 1;
 }
@@ -199,6 +204,7 @@ int main(int argc, char** argv) {
   }
   const std::vector<std::string> usage = add(grus::testing::UsageStories());
   const std::vector<std::string> usage_under_faults = add(grus::testing::UsageUnderFaults());
+  const std::vector<std::string> lone_parts = add(grus::testing::LonePartStories());
   std::vector<std::string> swept = add(grus::testing::TrialLives());
   // What a reclaim has begun must not be lost at any of its writes either.
   std::ranges::copy_if(played, std::back_inserter(swept),
@@ -241,11 +247,12 @@ int main(int argc, char** argv) {
     if (options.workloads.empty()) options.workloads = swept;
     return Sweep(workloads, options);
   }
-  Plan plan{played, usage_under_faults, usage};
+  Plan plan{played, usage_under_faults, lone_parts, usage};
   if (!options.workloads.empty()) plan = {};
   for (const std::string& name : options.workloads) {
     (IsAmong(usage, name)                ? plan.swept
      : IsAmong(usage_under_faults, name) ? plan.drawn_of_usage
+     : IsAmong(lone_parts, name)         ? plan.drawn_of_lone_parts
                                          : plan.drawn)
         .push_back(name);
   }

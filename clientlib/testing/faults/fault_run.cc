@@ -82,7 +82,8 @@ class FaultRun {
         it.stop = std::stop_source();
         std::stop_callback forward(stop, [&it] { it.stop.request_stop(); });
         const auto asked = world_.asked ? network_.AttachTo(*world_.asked, number) : nullptr;
-        workload_.RunProcess({world_.simulation, *line, identity, asked.get()}, it.stop.get_token());
+        workload_.RunProcess({world_.simulation, *line, identity, asked.get(), world_.caller.get()},
+                             it.stop.get_token());
         WaitFor(world_.simulation, world_.simulation.Between(kQuickestStart, kSlowestStart), stop);
       }
     });

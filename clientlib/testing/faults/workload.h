@@ -31,6 +31,13 @@ class AskedServer {
                                         std::stop_token stop) = 0;
 };
 
+// Somebody outside who calls what the processes under test serve, such as a scheduler with an extender. The workload
+// that has one knows which it is.
+class Caller {
+ public:
+  virtual ~Caller() = default;
+};
+
 // The world of one run.
 struct World {
   using Objects = std::map<ObjectKey, std::shared_ptr<const Json>>;
@@ -48,6 +55,7 @@ struct World {
   std::map<std::string, Objects, std::less<>> objects;
   std::vector<ServerChange> changes;   // Not yet applied to `objects`.
   std::unique_ptr<AskedServer> asked;  // Null: there is none. Workload::Prepare() sets it.
+  std::unique_ptr<Caller> caller;      // Likewise.
 };
 
 // What a user or an accident does, as soon as `when` holds. The last step is the end: its `when` says that all is done,
@@ -67,6 +75,7 @@ struct ProcessContext {
   Transport& transport;
   std::string identity;        // In leases and events.
   Transport* asked = nullptr;  // To World::asked.
+  Caller* caller = nullptr;    // World::caller.
 };
 
 // Returns what a change breaks; empty: nothing. Made anew for each run, so it may keep state.
