@@ -23,9 +23,9 @@ constexpr kube::Duration kLong = 4min, kClockError = 5min, kStale = 5min;
 constexpr std::size_t kHuge = 100'000'000, kPiece = 64 << 10;
 // A query looks back so far at most; less a scrape that was missed.
 constexpr kube::Duration kLongestLook = 600s, kSureLook = 570s;
-// A sweep hears of pods that went since the one before, if that was not late; and after a silence, of jobs that nothing
-// was told of.
-constexpr kube::Duration kSureSweep = 45s, kFirstWord = 80s;
+// A sweep has the scrapes of so long. It hears of pods that went since the one before had its last answer, which is 20
+// s late if a query stalled; and after a silence, of jobs that nothing was told of.
+constexpr kube::Duration kSureSweep = 45s, kSureHearing = 39s, kFirstWord = 80s;
 
 std::string Unescaped(std::string_view text) {
   const auto digit = [](char c) { return c <= '9' ? c - '0' : (c | 32) - 'a' + 10; };
@@ -170,7 +170,7 @@ bool FakePrometheus::IsHeard(const Pod& pod) const {
   const kube::TimePoint now = simulation_.Now();
   if (!pod.gone) return true;
   const bool was_silent = now < std::max(away_until_, late_until_) + kFirstWord;
-  if (!was_silent) return now - *pod.gone < kSureSweep;
+  if (!was_silent) return now - *pod.gone < kSureHearing;
   return *pod.gone > silent_since_ && !ToldOf(pod.job_uid).has_numbers;
 }
 
