@@ -181,6 +181,10 @@ kube::Status Extender::BindPod(const BindCall& call) {
     return Error(ErrorCode::kConflict, "it is already assigned to node " + node);
   };
   if (!pod->spec.node_name.empty()) return told(pod->spec.node_name.str());
+  // It has gone since the filter, or is so new that nobody could say which GPU the pod gets there.
+  if (!nodes_.Get<kube::Node>({"", call.node})) {
+    return Error(ErrorCode::kNotFound, "grus-manager does not know node " + call.node + " (yet)");
+  }
   const Binding binding(*this, uid);
   if (!binding) return Error(ErrorCode::kConflict, "it is being bound by an earlier call");
   {

@@ -234,6 +234,15 @@ TEST_F(ExtenderTest, APodThatAnotherReplicaHasBoundCountsWhereItIs) {
   EXPECT_THAT(Bind("r", "a"), HasSubstr("no room"));
 }
 
+TEST_F(ExtenderTest, ANodeThatIsNotThereGetsNoPod) {
+  AddShared("a", 1);
+  AddPod("p", 600);
+  ASSERT_TRUE(client_.Delete(kube::KindOf<kube::Node>(), {"", "a"}));
+  Settle();
+  EXPECT_THAT(Bind("p", "a"), HasSubstr("does not know node a"));
+  EXPECT_EQ(Live<kube::Pod>({"team-a", "p"})->spec.node_name, "");
+}
+
 TEST_F(ExtenderTest, TheApiServersWishToWaitIsObeyed) {
   struct Busy final : kube::Transport {
     explicit Busy(kube::Transport& its_server) : server(its_server) {}
