@@ -263,8 +263,9 @@ Result<Action> GangReconciler::Reconcile(const ObjectKey& key, std::stop_token s
     return Action::AwaitChange();
   }
   KeepPlaces(view, plan);
-  Result<Deferred> done = Execute(view, plan, stop);
-  if (!done) return Refused(view, plan, std::move(done).error(), stop);
+  std::atomic<bool> may_have_lifted = false;
+  Result<Deferred> done = Execute(view, plan, may_have_lifted, stop);
+  if (!done) return Refused(view, plan, may_have_lifted, std::move(done).error(), stop);
   // Record events only with the status: otherwise a pass that defers it would record them twice.
   if (!*done) Tell(plan.events, events_, log_, kind_, group->metadata, "gang");
   return Action::After(TimeToLookAgain(view, plan, *done));
@@ -285,11 +286,12 @@ void GangReconciler::KeepPlaces(const GangView& view, const GangPlan& plan) {
   }
 }
 
-Result<Deferred> GangReconciler::Execute(const GangView& view, const GangPlan& plan, std::stop_token stop) {
+Result<Deferred> GangReconciler::Execute(const GangView& view, const GangPlan& plan, std::atomic<bool>& may_have_lifted,
+                                         std::stop_token stop) {
   // On start, write the status after lifting; on roll-back, before deleting: a process that stops in between leaves the
   // rest to the next.
   if (plan.end.empty()) {
-    if (Status started = members_.Start(view, plan, stop); !started) return std::move(started).error();
+    if (Status started = members_.Start(view, plan, may_have_lifted, stop); !started) return std::move(started).error();
   }
   Result<Deferred> written = statuses_.Write(view, plan.status, stop);
   if (!written) return written;
@@ -313,14 +315,15 @@ kube::Duration GangReconciler::TimeToLookAgain(const GangView& view, const GangP
   return again;
 }
 
-Result<Action> GangReconciler::Refused(const GangView& view, const GangPlan& plan, Error error, std::stop_token stop) {
-  const ErrorCode code = error.code();
-  if (code != ErrorCode::kForbidden && code != ErrorCode::kInvalid && code != ErrorCode::kInvalidArgument) return error;
+Result<Action> GangReconciler::Refused(const GangView& view, const GangPlan& plan, bool may_have_lifted, Error error,
+                                       std::stop_token stop) {
+  if (!IsRefusal(error)) return error;
   // That its queue ended it stands in its reason alone: another one would let it start again.
   if (GangReasonIn(plan.status) == ToString(GangReason::kDeadlineExceeded)) return error;
-  // Members whose gate is lifted may be bound at any time, so their places stay.
-  if (!view.is_planned_by_owner && !HasBegun(view)) account_.Forget(view.key);
-  const GangReason reason = code == ErrorCode::kForbidden ? GangReason::kNotPermitted : GangReason::kPodsRefused;
+  // Members whose gate is lifted, also in this pass, may be bound at any time, so their places stay.
+  if (!view.is_planned_by_owner && !HasBegun(view) && !may_have_lifted) account_.Forget(view.key);
+  const GangReason reason =
+      error.code() == ErrorCode::kForbidden ? GangReason::kNotPermitted : GangReason::kPodsRefused;
   api::PodGroupStatus status = plan.status;  // The time limit of the gang keeps running.
   SetGangReason(status, view, status.phase, reason, error.message());
   if (GangReasonIn(view.group->status) != ToString(reason)) {

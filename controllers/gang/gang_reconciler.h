@@ -61,11 +61,12 @@ class GangReconciler final : public kube::Reconciler {
   void PutHolder(const GangView& view);
   void AskAccount(GangView& view);
   void KeepPlaces(const GangView& view, const GangPlan& plan);
-  kube::Result<Deferred> Execute(const GangView& view, const GangPlan& plan, std::stop_token stop);
+  kube::Result<Deferred> Execute(const GangView& view, const GangPlan& plan, std::atomic<bool>& may_have_lifted,
+                                 std::stop_token stop);
   kube::Duration TimeToLookAgain(const GangView& view, const GangPlan& plan, Deferred deferred) const;
   // Reports a failed write in the status, and decides when to retry.
-  kube::Result<kube::Action> Refused(const GangView& view, const GangPlan& plan, kube::Error error,
-                                     std::stop_token stop);
+  kube::Result<kube::Action> Refused(const GangView& view, const GangPlan& plan, bool may_have_lifted,
+                                     kube::Error error, std::stop_token stop);
   // Records an event on each pod that has waited for a while for a group that does not exist.
   kube::Action TellOrphans(const kube::ObjectKey& key);
   void Forget(const kube::ObjectKey& key);

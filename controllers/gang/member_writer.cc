@@ -68,6 +68,11 @@ Json DeadlinePatch(const DeadlineNote& note) {
   return patch;
 }
 
+bool IsRefusal(const kube::Error& error) {
+  const ErrorCode code = error.code();
+  return code == ErrorCode::kForbidden || code == ErrorCode::kInvalid || code == ErrorCode::kInvalidArgument;
+}
+
 Json DisruptionPatch(const GangView& view, const Member& member) {
   Json patch = PatchOf(member);
   patch["metadata"]["resourceVersion"] = member.resource_version;
@@ -90,13 +95,15 @@ Json UncountPatch(const Member& member, std::string_view resource_version) {
   return patch;
 }
 
-Status MemberWriter::Start(const GangView& view, const GangPlan& plan, std::stop_token stop) {
+Status MemberWriter::Start(const GangView& view, const GangPlan& plan, std::atomic<bool>& may_have_lifted,
+                           std::stop_token stop) {
   Status done = kube::ForEachParallel(
       clock_, plan.nominate.size(), kParallelWrites,
       [&](std::size_t i) { return Nominate(view, plan.nominate[i], stop); }, stop);
   if (!done) return done;
   done = kube::ForEachParallel(
-      clock_, plan.lift.size(), kParallelWrites, [&](std::size_t i) { return Lift(view, plan.lift[i], stop); }, stop);
+      clock_, plan.lift.size(), kParallelWrites,
+      [&](std::size_t i) { return Lift(view, plan.lift[i], may_have_lifted, stop); }, stop);
   if (!done) return done;
   return kube::ForEachParallel(
       clock_, plan.notes.size(), kParallelWrites,
@@ -181,7 +188,8 @@ Status MemberWriter::TellDeadline(const GangView& view, const DeadlineNote& note
                                          " when it will end");
 }
 
-Status MemberWriter::Lift(const GangView& view, const LiftedGate& lifted, std::stop_token stop) {
+Status MemberWriter::Lift(const GangView& view, const LiftedGate& lifted, std::atomic<bool>& may_have_lifted,
+                          std::stop_token stop) {
   const Member& member = *lifted.member;
   const std::string& node = lifted.pinned_to;
   std::optional<Pin> pin = Pin{node, node.empty() ? std::string() : account_.HostnameOf(node)};
@@ -193,7 +201,9 @@ Status MemberWriter::Lift(const GangView& view, const LiftedGate& lifted, std::s
   if (!patched && patched.error().code() == ErrorCode::kForbidden && !lifted.gpu.empty()) {
     patched = PatchPod(view, member, LiftPatch(view, member, now, pin), "", stop);
   }
-  if (patched || patched.error().code() == ErrorCode::kNotFound) return {};
+  if (!patched && patched.error().code() == ErrorCode::kNotFound) return {};
+  if (patched || !IsRefusal(patched.error())) may_have_lifted = true;
+  if (patched) return {};
   return std::move(patched).error().with("lift the gate of Pod " + pod.ToString());
 }
 

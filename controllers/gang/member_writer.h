@@ -43,14 +43,18 @@ kube::Json DisruptionPatch(const GangView& view, const Member& member);
 // pods itself. `resource_version`: a member that has changed since that version may have ended, which must count.
 kube::Json UncountPatch(const Member& member, std::string_view resource_version);
 
+bool IsRefusal(const kube::Error& error);  // Nothing was done, and to do it again does not help.
+
 class MemberWriter {
  public:
   MemberWriter(kube::Client& client, const ClusterAccount& account, kube::WriteTracker& writes,
                const kube::Clock& clock, const kube::Log& log)
       : client_(client), account_(account), writes_(writes), clock_(clock), log_(log) {}
 
-  // Nominates members, or lifts their gates, and tells them deadlines.
-  kube::Status Start(const GangView& view, const GangPlan& plan, std::stop_token stop);
+  // Nominates members, or lifts their gates, and tells them deadlines. `may_have_lifted`: set once a gate was lifted,
+  // or may have been, whatever became of the others.
+  kube::Status Start(const GangView& view, const GangPlan& plan, std::atomic<bool>& may_have_lifted,
+                     std::stop_token stop);
   // Deletes members. A member of a Job is taken out of its Job's count first: the Job would count the deletion as a
   // failure, and the backoffLimit is the user's.
   kube::Status End(const GangView& view, const GangPlan& plan, std::stop_token stop);
@@ -63,7 +67,8 @@ class MemberWriter {
   kube::Result<bool> Uncount(const GangView& view, const Member& member, std::stop_token stop);
   kube::Status Nominate(const GangView& view, const Nomination& nomination, std::stop_token stop);
   kube::Status TellDeadline(const GangView& view, const DeadlineNote& note, std::stop_token stop);
-  kube::Status Lift(const GangView& view, const LiftedGate& lifted, std::stop_token stop);
+  kube::Status Lift(const GangView& view, const LiftedGate& lifted, std::atomic<bool>& may_have_lifted,
+                    std::stop_token stop);
   kube::Result<std::shared_ptr<kube::Object>> PatchPod(const GangView& view, const Member& member,
                                                        const kube::Json& patch, const std::string& subresource,
                                                        std::stop_token stop);

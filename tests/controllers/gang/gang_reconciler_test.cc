@@ -75,6 +75,36 @@ TEST_F(GangReconcilerTest, WhatAnEarlierProcessHasLetGoIsPlannedBeforeAnythingEl
   EXPECT_TRUE(account_.PlacesOf("team-a/other").empty());
 }
 
+// Rule: what a gate was lifted for stays kept, though another gate may not be lifted.
+TEST_F(GangReconcilerTest, AGangOfWhichOnlySomeGatesMayBeLiftedKeepsItsPlaces) {
+  struct Refusing final : kube::Transport {
+    explicit Refusing(kube::Transport& its_server) : server(its_server) {}
+    kube::Result<kube::HttpResponse> Send(const kube::HttpRequest& request, std::stop_token stop) override {
+      if (request.method == "PATCH" && request.target.find(refused) != std::string::npos)
+        return kube::HttpResponse{403, {}, ""};
+      return server.Send(request, stop);
+    }
+    kube::Result<kube::StreamResponse> Open(const kube::HttpRequest& request, std::stop_token stop) override {
+      return server.Open(request, stop);
+    }
+    kube::Transport& server;
+    std::string refused = "/pods/begun-";
+  } refusing(server_);
+  kube::Client client(refusing, nullptr, clock_);
+  GangReconciler gangs(client, KindOf<api::PodGroup>(), groups_, pods_, account_, {}, events_, clock_, log_);
+  AddGang("begun", 4, 2);
+  gangs.FeedQueue(queue_);
+  StartCaches();
+
+  ASSERT_TRUE(gangs.Reconcile({"team-a", "begun"}, {}));
+  EXPECT_TRUE(account_.PlacesOf("team-a/begun").empty()) << "none was lifted: others may start";
+
+  refusing.refused = "/pods/begun-2";
+  ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
+  ASSERT_TRUE(gangs.Reconcile({"team-a", "begun"}, {}));
+  EXPECT_EQ(account_.PlacesOf("team-a/begun").size(), 4U);
+}
+
 TEST_F(GangReconcilerTest, WhenAGangMayAskForAReservationOnlyThatOneLooksAgain) {
   AddGang("held", 4, 2, "n1");
   AddGang("waits", 4, 2);
