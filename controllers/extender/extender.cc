@@ -13,6 +13,8 @@
 #include "controllers/extender/scheduler_call.h"
 #include "controllers/extender/sharing_advisor.h"
 #include "controllers/extender/utilization_watch.h"
+#include "controllers/policy/cluster_objects.h"
+#include "controllers/policy/gpu_parts.h"
 #include "controllers/policy/gpushare_gpus.h"
 #include "crds/types/sharing_names.h"
 
@@ -204,6 +206,10 @@ kube::Status Extender::BindPod(const BindCall& call) {
 kube::Status Extender::TakeAndBind(const kube::Pod& pod, const BindCall& call) {
   Result<GivenGpus> given = Take(advisor_, placer_, pod, call.node);
   if (!given) return std::move(given).error();
+  if (given->gpus.empty() && AsksForGpuParts(RequestOf(pod)) && HasInventory(call.node)) {
+    placer_.GiveBack(pod, call.node);
+    return Error(ErrorCode::kConflict, "no GPU of node " + call.node + " is well");
+  }
   const auto note_bound = [&] {
     refused_.Forget(call.pod);
     if (advisor_ != nullptr) advisor_->NoteBound(pod, *given);
@@ -234,6 +240,13 @@ kube::Status Extender::TakeAndBind(const kube::Pod& pod, const BindCall& call) {
   placer_.GiveBack(pod, call.node);
   if (advisor_ != nullptr) advisor_->GiveBack(pod);
   return bound;
+}
+
+// It says of its GPUs which they are. If none of them is well, it looks like a node that says nothing, until its
+// kubelet offers nothing either.
+bool Extender::HasInventory(const std::string& node) const {
+  const auto known = nodes_.Get<kube::Node>({"", node});
+  return known && !known->metadata.Annotation(api::kGpuInventoryAnnotation).empty();
 }
 
 Json Extender::AnnotationsFor(const kube::Pod& pod, const std::string& node, const std::string& gpus) const {

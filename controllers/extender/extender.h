@@ -54,6 +54,7 @@ class Extender {
   class Binding;
   std::shared_ptr<const kube::Pod> PodOf(const BindCall& call);  // Waits for it a little. Null: there is none.
   kube::Status BindPod(const BindCall& call);
+  bool HasInventory(const std::string& node) const;
   kube::Json AnnotationsFor(const kube::Pod& pod, const std::string& node, const std::string& gpus) const;
   kube::Status TakeAndBind(const kube::Pod& pod, const BindCall& call);
   // Where the API server has a pod that may be bound although its cache does not know it. The account knows then, too.

@@ -243,6 +243,18 @@ TEST_F(ExtenderTest, ANodeThatIsNotThereGetsNoPod) {
   EXPECT_EQ(Live<kube::Pod>({"team-a", "p"})->spec.node_name, "");
 }
 
+TEST_F(ExtenderTest, ANodeWhoseGpusAreAllSickGetsNoPod) {
+  AddShared("a", 1);
+  AddPod("p", 600);
+  Edit("nodes", {"", "a"}, [](Json& node) {
+    node["metadata"]["annotations"][api::kGpuInventoryAnnotation] =
+        R"([{"uuid":"a0","memoryMiB":80000,"milli":1000,"mode":"milli","healthy":false}])";
+  });
+  Settle();
+  EXPECT_THAT(Bind("p", "a"), HasSubstr("no GPU of node a is well")) << "though its kubelet offers it yet";
+  EXPECT_EQ(Live<kube::Pod>({"team-a", "p"})->spec.node_name, "");
+}
+
 TEST_F(ExtenderTest, TheApiServersWishToWaitIsObeyed) {
   struct Busy final : kube::Transport {
     explicit Busy(kube::Transport& its_server) : server(its_server) {}
