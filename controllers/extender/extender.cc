@@ -192,7 +192,7 @@ kube::Status Extender::BindPod(const BindCall& call) {
   {
     const std::lock_guard lock(mutex_);
     std::erase_if(not_before_, [now = clock_.Now()](const auto& one) { return one.second <= now; });
-    if (not_before_.contains(uid)) return Error(ErrorCode::kUnavailable, "the API server has asked to wait");
+    if (not_before_.contains(call.pod)) return Error(ErrorCode::kUnavailable, "the API server has asked to wait");
   }
   // An earlier call has bound it, or may have: another place now, and its room would be free for others.
   if (placer_.IsTaken(*pod)) {
@@ -224,7 +224,7 @@ kube::Status Extender::TakeAndBind(const kube::Pod& pod, const BindCall& call) {
   }
   if (const auto wait = bound.error().retry_after()) {
     const std::lock_guard lock(mutex_);
-    not_before_[uid] = clock_.Now() + *wait;
+    not_before_[call.pod] = clock_.Now() + *wait;
   }
   // A conflict: perhaps somebody has bound it whom the cache is too late to show.
   if (IsUnclear(bound.error()) || bound.error().code() == ErrorCode::kConflict) {

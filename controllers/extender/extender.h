@@ -71,11 +71,11 @@ class Extender {
   const kube::Clock& clock_;
   const kube::Log& log_;
   kube::Registry& metrics_;
-  const UtilizationWatch* utilization_ = nullptr;      // Null: nothing is measured.
-  SharingAdvisor* advisor_ = nullptr;                  // Null: nothing is predicted.
-  std::mutex mutex_;                                   // Guards what follows, by UID of a pod.
-  std::set<std::string> being_bound_;                  // By calls that run.
-  std::map<std::string, kube::TimePoint> not_before_;  // The API server has asked to wait so long.
+  const UtilizationWatch* utilization_ = nullptr;          // Null: nothing is measured.
+  SharingAdvisor* advisor_ = nullptr;                      // Null: nothing is predicted.
+  std::mutex mutex_;                                       // Guards what follows.
+  std::set<std::string> being_bound_;                      // UIDs; by calls that run.
+  std::map<kube::ObjectKey, kube::TimePoint> not_before_;  // The API server has asked to wait so long.
 };
 
 }  // namespace grus
