@@ -28,12 +28,13 @@ Error Bad(std::string_view member, std::string_view expected) {
 
 bool IsNull(std::string_view value) { return value == "null"; }
 
-// The text of a JSON string without escapes, as names, UIDs and namespaces are.
+// The text of a JSON string of plain characters, as names, UIDs and namespaces are.
 Result<std::string_view> PlainText(std::string_view member, std::string_view value) {
   const bool is_string = value.size() >= 2 && value.front() == '"' && value.back() == '"';
   if (!is_string) return Bad(member, "a string");
   value = value.substr(1, value.size() - 2);
-  if (value.find('\\') != std::string_view::npos) return Bad(member, "a name without escapes");
+  const auto is_plain = [](char c) { return c > ' ' && c <= '~' && c != '\\' && c != '"'; };
+  if (!std::ranges::all_of(value, is_plain)) return Bad(member, "a name of plain characters");
   return value;
 }
 

@@ -81,7 +81,10 @@ TEST(SchedulerCall, WhatMakesNoSenseIsNamed) {
   EXPECT_THAT(ErrorOf(ReadNodesCall(R"({"Pod":{"spec":{}}})")), HasSubstr("Pod.metadata.name: expected"));
   EXPECT_THAT(ErrorOf(ReadNodesCall(R"({"Pod":7})")), HasSubstr("Pod"));
   EXPECT_THAT(ErrorOf(ReadNodesCall(WithPod(R"(,"NodeNames":[7])"))), HasSubstr("NodeNames: expected a string"));
-  EXPECT_THAT(ErrorOf(ReadNodesCall(WithPod(R"(,"NodeNames":["n\"1"])"))), HasSubstr("a name without escapes"));
+  for (const char* name : {R"(n\"1)", "n\x01", "n 1", "n\xC3\xA4"}) {
+    const std::string names = std::string(R"(,"NodeNames":[")") + name + R"("])";
+    EXPECT_THAT(ErrorOf(ReadNodesCall(WithPod(names))), HasSubstr("a name of plain characters")) << name;
+  }
   EXPECT_THAT(ErrorOf(ReadNodesCall(WithPod(R"(,"NodeNames":["n1")"))), HasSubstr("expected a JSON"));
   EXPECT_THAT(ErrorOf(ReadNodesCall(WithPod(R"(,"Nodes":{"items":[{"metadata":{}}]})"))),
               HasSubstr("Nodes.items.metadata.name: expected the name of each node"));
