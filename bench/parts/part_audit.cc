@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "controllers/policy/cluster_objects.h"
+#include "controllers/policy/gpu_annotations.h"
 #include "controllers/policy/gpu_parts.h"
 #include "crds/types/sharing_names.h"
 

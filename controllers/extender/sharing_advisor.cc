@@ -22,6 +22,7 @@ using kube::Result;
 
 constexpr kube::Duration kSeenByThen = std::chrono::minutes(1);  // The cache knows what was bound before.
 constexpr std::size_t kMostWorkloads = 20'000;
+
 SharingDemand DemandFor(const std::string& gpu_type, double least_speed) {
   return {.gpu_type = gpu_type,
           .least_speed = least_speed > 0 ? least_speed : kLeastSharedSpeed,
