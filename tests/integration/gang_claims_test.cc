@@ -114,7 +114,7 @@ TEST_F(GangClaims, AQueueCountsWhatClaimsHaveAndStartsNothingBeyondItsLimit) {
   EXPECT_TRUE(Await("the queue counts it", [&] { return UsedByQueue() == 1; })) << UsedByQueue();
 
   CreateClaimSet(1, "half", "b");
-  EXPECT_TRUE(Await("it waits for its queue", [&] { return GroupReason("b") == "WaitingForQueue"; }))
+  EXPECT_TRUE(Await("it waits for its queue", [&] { return Gated("b") == 1 && GroupReason("b") == "WaitingForQueue"; }))
       << GroupMessage("b");
   EXPECT_TRUE(Stays(
       "it does not start on idle GPUs", [&] { return WaitsWhole(1, "b"); }, kQuiet));
