@@ -138,37 +138,25 @@ std::vector<SharingAdvisor::Recent> SharingAdvisor::Recents() {
   return recents;
 }
 
-// The scheduler sends all of the pod, so that the API server need not be asked.
-std::string SharingAdvisor::WorkloadSent(const NodesCall& call) {
-  const std::string uid(call.pod->metadata.uid);
+// Of a pod that is to be bound; then it is asked for again and again.
+std::string SharingAdvisor::WorkloadFor(const kube::Pod& pod, std::string_view sent) {
+  const std::string uid(pod.metadata.uid);
   {
     const std::lock_guard lock(mutex_);
     if (const auto known = workloads_.find(uid); known != workloads_.end()) return known->second;
   }
-  std::string workload;
-  if (JobOf(call.pod->metadata) && sources_.jobs != nullptr) {
-    workload = WorkloadOf(*call.pod, sources_.jobs);
-  } else if (const Result<Json> pod = kube::ParseJson(call.pod_text)) {
-    workload = IdentityOfRunningPod(*pod, call.pod->metadata, sources_.trust).fingerprint;
-  }
-  if (uid.empty() || workload.empty()) return workload;
+  if (JobOf(pod.metadata) && sources_.jobs != nullptr) return WorkloadOf(pod, sources_.jobs);
+  const Result<std::string> text = sent.empty()
+                                       ? client_.GetRaw(kube::ObjectPath(kube::KindOf<kube::Pod>(), pod.metadata.Key()))
+                                       : Result<std::string>(std::string(sent));
+  const Result<Json> whole = text ? kube::ParseJson(*text) : Result<Json>(text.error());
+  if (!whole) return {};
+  std::string workload = IdentityOfRunningPod(*whole, pod.metadata, sources_.trust).fingerprint;
+  if (uid.empty()) return workload;
   const std::lock_guard lock(mutex_);
   if (workloads_.size() >= kMostWorkloads) workloads_.clear();
   workloads_[uid] = workload;
   return workload;
-}
-
-std::string SharingAdvisor::WorkloadFor(const kube::Pod& pod) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (const auto known = workloads_.find(std::string(pod.metadata.uid)); known != workloads_.end()) {
-      return known->second;
-    }
-  }
-  if (JobOf(pod.metadata) && sources_.jobs != nullptr) return WorkloadOf(pod, sources_.jobs);
-  const Result<std::string> body = client_.GetRaw(kube::ObjectPath(kube::KindOf<kube::Pod>(), pod.metadata.Key()));
-  const Result<Json> live = body ? kube::ParseJson(*body) : Result<Json>(body.error());
-  return live ? IdentityOfRunningPod(*live, pod.metadata, sources_.trust).fingerprint : std::string();
 }
 
 std::vector<SharingAdvisor::Group> SharingAdvisor::GroupsOf(const NodesCall& call, bool only_with_least_speed) {
@@ -176,7 +164,7 @@ std::vector<SharingAdvisor::Group> SharingAdvisor::GroupsOf(const NodesCall& cal
   const std::vector<RoomToShare> rooms = placer_.RoomsToShare(*call.pod, call.nodes, only_with_least_speed);
   if (std::ranges::none_of(rooms, &RoomToShare::is_meant)) return groups;
   Look look(*this, std::string(call.pod->metadata.uid));
-  const std::string workload = WorkloadSent(call);
+  const std::string workload = WorkloadFor(*call.pod, call.pod_text);
   std::map<std::pair<std::string, double>, std::size_t> group_of;
   for (std::size_t i = 0; i < rooms.size(); ++i) {
     if (!rooms[i].is_meant) continue;
@@ -243,7 +231,7 @@ Result<GivenGpus> SharingAdvisor::Take(const kube::Pod& pod, const std::string& 
     if (!pod.metadata.Annotation(kWorkloadAnnotation).empty()) given.annotations[kWorkloadAnnotation] = "";
     return given;
   }
-  const std::string workload = WorkloadFor(pod), uid(pod.metadata.uid);
+  const std::string workload = WorkloadFor(pod, {}), uid(pod.metadata.uid);
   const std::lock_guard taking(taking_);
   const RoomToShare room = placer_.RoomsToShare(pod, {&name, 1}).front();
   Look look(*this, uid);

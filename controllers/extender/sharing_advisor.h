@@ -80,8 +80,8 @@ class SharingAdvisor {
   class Look;
   using Names = std::unordered_set<std::string>;
 
-  std::string WorkloadSent(const NodesCall& call);
-  std::string WorkloadFor(const kube::Pod& pod);
+  // `sent`: the whole pod, in JSON; empty: the API server is asked for it.
+  std::string WorkloadFor(const kube::Pod& pod, std::string_view sent);
   std::vector<Group> GroupsOf(const NodesCall& call, bool only_with_least_speed);
   std::vector<Recent> Recents();
   std::shared_ptr<const Names> Named();
