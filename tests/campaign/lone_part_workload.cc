@@ -6,6 +6,7 @@
 
 #include "clientlib/base/wait.h"
 #include "controllers/extender/extender.h"
+#include "tests/campaign/part_agents.h"
 #include "tests/campaign/shared_cards.h"
 #include "tests/kit/objects.h"
 
@@ -66,7 +67,7 @@ void LonePartWorkload::Mask(std::string_view resource, Json& object) const {
   }
   const std::string phase = Text(object, {"status", "phase"});
   object["status"] = Json::MakeObject({{"phase", phase}, {"ready", IsReady(object)}});
-  object["metadata"] = Json::MakeObject({{"has-gpu", !PlannedCards(object).empty()}});
+  object["metadata"] = Json::MakeObject({{"has-gpu", !PlannedGpus(object).empty()}});
   object["spec"].Erase("hostname");  // With the ordinal.
 }
 

@@ -62,13 +62,6 @@ std::vector<std::string> HeldGpus(const Json& pod) {
   return gpus;
 }
 
-std::vector<std::string> PlannedGpus(const Json& pod) {
-  std::vector<std::string> gpus;
-  std::istringstream list{std::string(AnnotationOf(pod, api::kPlannedGpuAnnotation))};
-  for (std::string gpu; std::getline(list, gpu, ',');) gpus.push_back(gpu);
-  return gpus;
-}
-
 }  // namespace
 
 std::shared_ptr<PartAgents> PartAgents::Start(World& world) {
@@ -200,6 +193,13 @@ void RestartKubelet(World& world, const std::string& node, kube::Duration pause)
 
 void SetSickGpu(World& world, const std::string& node, const std::string& index) {
   Annotate(world, node, kSick, index);
+}
+
+std::vector<std::string> PlannedGpus(const Json& pod) {
+  std::vector<std::string> gpus;
+  std::istringstream list{std::string(AnnotationOf(pod, api::kPlannedGpuAnnotation))};
+  for (std::string gpu; std::getline(list, gpu, ',');) gpus.push_back(gpu);
+  return gpus;
 }
 
 bool AsksForMilli(const Json& pod) { return MilliOf(pod) > 0; }

@@ -53,6 +53,7 @@ void AddSharedNode(World& world, const std::string& name, int gpus);
 void RestartKubelet(World& world, const std::string& node, kube::Duration pause);
 void SetSickGpu(World& world, const std::string& node, const std::string& index);  // Empty: all are well.
 
+std::vector<std::string> PlannedGpus(const Json& pod);  // By its annotation.
 bool AsksForMilli(const Json& pod);
 // Invariants. No GPU has more than 1000 thousandths of pods on nodes, by their plan or, once it is written, by what
 // they hold. No pod is planned onto thousandths that are planned for another one, on a node or not yet, or that another

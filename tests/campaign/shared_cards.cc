@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <set>
-#include <sstream>
 
 #include "clientlib/testing/cluster/node_fit.h"
 #include "crds/types/sharing_names.h"
+#include "tests/campaign/part_agents.h"
 #include "tests/campaign/stock_scheduler.h"
 
 namespace grus::testing {
@@ -97,13 +97,6 @@ CardAsk AskOf(const Json& pod) {
   return ask;
 }
 
-std::vector<std::string> PlannedCards(const Json& pod) {
-  std::vector<std::string> gpus;
-  std::istringstream list{std::string(AnnotationOf(pod, api::kPlannedGpuAnnotation))};
-  for (std::string gpu; std::getline(list, gpu, ',');) gpus.push_back(gpu);
-  return gpus;
-}
-
 std::int64_t Card::left(const std::string& resource) const {
   const auto all = holds.find(resource), taken = used.find(resource);
   return (all == holds.end() ? 0 : all->second) - (taken == used.end() ? 0 : taken->second);
@@ -119,7 +112,7 @@ std::map<std::string, Card> CardsOf(const World& world) {
   for (const auto& [key, pod] : world.All("pods")) {
     const CardAsk ask = AskOf(*pod);
     if (ask.amount == 0 || HasEnded(*pod) || !IsBound(*pod)) continue;
-    for (const std::string& gpu : PlannedCards(*pod)) {
+    for (const std::string& gpu : PlannedGpus(*pod)) {
       const auto card = cards.find(gpu);
       if (card != cards.end()) card->second.used[ask.resource] += ask.each();
     }
@@ -149,7 +142,7 @@ std::string NoneBoundWithoutCard(const World& world, const ServerChange& change)
   const Json* const there = world.Get("nodes", {"", node});
   if (there == nullptr || InventoryOf(*there).empty()) return {};
   const std::map<std::string, Card> cards = CardsOf(world);
-  const std::vector<std::string> planned = PlannedCards(*pod);
+  const std::vector<std::string> planned = PlannedGpus(*pod);
   const auto is_there = [&](const std::string& gpu) {
     const auto card = cards.find(gpu);
     return card != cards.end() && card->second.node == node;

@@ -25,7 +25,6 @@ struct CardAsk {
   std::int64_t each() const { return amount / gpus(); }
 };
 CardAsk AskOf(const Json& pod);
-std::vector<std::string> PlannedCards(const Json& pod);
 
 // A GPU as its node offers it, and what is left of it by the plans of pods that are bound and have not ended.
 struct Card {
