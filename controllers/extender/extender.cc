@@ -70,6 +70,7 @@ Extender::Extender(kube::Client& client, const kube::Informer& pods, const kube:
       nodes_(nodes),
       placer_(account),
       refused_(client, pods, account, clock),
+      awaited_(clock),
       clock_(clock),
       log_(log),
       metrics_(metrics) {}
@@ -124,9 +125,15 @@ Result<std::string> Extender::Preempt(std::string_view body) {
   return Measure("preempt", [&]() -> Result<std::string> {
     Result<PreemptCall> call = ReadPreemptCall(body);
     if (!call) return std::move(call).error();
-    std::erase_if(call->victims, [&](const auto& one) {
-      return !placer_.WhyNotWithout(*call->pod, one.first, one.second.uids).empty();
-    });
+    const kube::Pod& pod = *call->pod;
+    const auto is_enough = [&](const std::string& node, const std::vector<std::string>& uids) {
+      return placer_.WhyNotWithout(pod, node, uids).empty();
+    };
+    // Only of parts does grus know what the scheduler does not.
+    const bool has_parts = AsksForGpuParts(RequestOf(pod));
+    if (has_parts && awaited_.AreEnough(pod, is_enough)) return PreemptAnswer({});
+    std::erase_if(call->victims, [&](const auto& one) { return !is_enough(one.first, one.second.uids); });
+    if (has_parts) awaited_.Note(pod, call->victims);
     return PreemptAnswer(call->victims);
   });
 }
@@ -212,6 +219,7 @@ kube::Status Extender::TakeAndBind(const kube::Pod& pod, const BindCall& call) {
   }
   const auto note_bound = [&] {
     refused_.Forget(call.pod);
+    awaited_.Forget(pod);
     if (advisor_ != nullptr) advisor_->NoteBound(pod, *given);
   };
   Json annotations = AnnotationsFor(pod, call.node, given->gpus);

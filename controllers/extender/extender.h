@@ -19,6 +19,7 @@
 #include "clientlib/client/client.h"
 #include "clientlib/runtime/metrics.h"
 #include "controllers/cluster/pod_placer.h"
+#include "controllers/extender/awaited_victims.h"
 #include "controllers/extender/refused_pods.h"
 
 namespace grus {
@@ -68,6 +69,7 @@ class Extender {
   const kube::Informer &pods_, &nodes_;
   PodPlacer placer_;
   RefusedPods refused_;
+  AwaitedVictims awaited_;
   const kube::Clock& clock_;
   const kube::Log& log_;
   kube::Registry& metrics_;

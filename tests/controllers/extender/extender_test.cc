@@ -308,6 +308,60 @@ TEST_F(ExtenderTest, PreemptionKeepsTheNodesWhereItHelps) {
             R"({"NodeNameToMetaVictims":{"a":{"Pods":[{"UID":")" + uid("a-small") + R"("}],"NumPDBViolations":0}}})");
 }
 
+// Rule: a scheduler that hears first of the end of the pods that made room does not end others for the same pod.
+TEST_F(ExtenderTest, WhileThoseThatWereEndedAreNotYetKnownToBeGoneNoOthersEnd) {
+  AddShared("a", 1);
+  AddShared("b", 1);
+  AddPod("on-a", 900, "a0", "a");
+  AddPod("on-b", 900, "b0", "b");
+  AddPod("p", 800);
+  const auto victims = [&](const char* pod, const char* node) {
+    return R"({")" + std::string(node) + R"(":{"Pods":[{"UID":")" +
+           std::string(Live<kube::Pod>({"team-a", pod})->metadata.uid) + R"("}],"NumPDBViolations":0}})";
+  };
+  const std::string on_a = victims("on-a", "a"), on_b = victims("on-b", "b");
+  const auto preempt = [&](const std::string& those) {
+    return Text(extender_.Preempt(Call("p", R"("NodeNameToMetaVictims":)" + those)));
+  };
+  const auto answer = [](const std::string& those) { return R"({"NodeNameToMetaVictims":)" + those + "}"; };
+  EXPECT_EQ(preempt(on_a), answer(on_a));
+  EXPECT_EQ(preempt(on_b), answer(on_b)) << "it was not nominated: nobody has ended";
+  EXPECT_EQ(preempt(on_a), answer(on_a));
+  const auto nominate = [&](const char* node) {
+    Edit(
+        "pods", {"team-a", "p"}, [&](Json& pod) { pod["status"]["nominatedNodeName"] = node; }, "status");
+  };
+  nominate("a");
+  FreezePods();
+  ASSERT_TRUE(server_.Delete("pods", {"team-a", "on-a"}));
+  EXPECT_EQ(preempt(on_b), answer("{}"));
+  nominate("");  // As the scheduler does then.
+  clock_.Advance(9s);
+  EXPECT_EQ(preempt(on_b), answer("{}"));
+  clock_.Advance(2s);
+  EXPECT_EQ(preempt(on_b), answer(on_b)) << "that was not what it lacked";
+}
+
+// Rule: who takes the room that was made for another makes it end others again.
+TEST_F(ExtenderTest, RoomThatWasMadeForAPodAndTakenByAnotherIsMadeAgain) {
+  AddShared("a", 1);
+  AddShared("b", 1);
+  AddPod("on-a", 900, "a0", "a");
+  AddPod("on-b", 900, "b0", "b");
+  AddPod("p", 800);
+  const auto victims = [&](const char* pod, const char* node) {
+    return R"("NodeNameToMetaVictims":{")" + std::string(node) + R"(":{"Pods":[{"UID":")" +
+           std::string(Live<kube::Pod>({"team-a", pod})->metadata.uid) + R"("}],"NumPDBViolations":0}})";
+  };
+  const std::string on_b = victims("on-b", "b");
+  EXPECT_THAT(Text(extender_.Preempt(Call("p", victims("on-a", "a")))), HasSubstr("UID"));
+  Edit(
+      "pods", {"team-a", "p"}, [](Json& pod) { pod["status"]["nominatedNodeName"] = "a"; }, "status");
+  SetStatus("pods", {"team-a", "on-a"}, R"({"phase":"Succeeded"})");
+  AddPod("thief", 500, "a0", "a");
+  EXPECT_EQ(Text(extender_.Preempt(Call("p", on_b))), "{" + on_b + "}");
+}
+
 TEST_F(ExtenderTest, ARefusedPodIsChangedOnceThereIsRoom) {
   AddShared("a", 1);
   AddPod("x", 600, "a0", "a");
