@@ -19,17 +19,16 @@ void AwaitedVictims::Note(const kube::Pod& pod, const std::map<std::string, Pree
     awaited.count += those.uids.size();
     awaited.uids.emplace(node, those.uids);
   }
-  Forget(pod);
+  const std::string uid(pod.metadata.uid);
   const std::lock_guard lock(mutex_);
+  Erase(by_pod_.find(uid));
   if (awaited.count == 0 || awaited.count > kMostVictims) return;
   while (count_ + awaited.count > kMostVictims) {
-    const auto oldest = std::ranges::min_element(by_pod_, {}, [](const auto& one) { return one.second.order; });
-    count_ -= oldest->second.count;
-    by_pod_.erase(oldest);
+    Erase(std::ranges::min_element(by_pod_, {}, [](const auto& one) { return one.second.order; }));
   }
   awaited.order = ++orders_;
   count_ += awaited.count;
-  by_pod_.emplace(std::string(pod.metadata.uid), std::move(awaited));
+  by_pod_.emplace(uid, std::move(awaited));
 }
 
 bool AwaitedVictims::AreEnough(const kube::Pod& pod, const IsEnough& is_enough) {
@@ -55,10 +54,13 @@ bool AwaitedVictims::AreEnough(const kube::Pod& pod, const IsEnough& is_enough) 
 
 void AwaitedVictims::Forget(const kube::Pod& pod) {
   const std::lock_guard lock(mutex_);
-  const auto found = by_pod_.find(std::string(pod.metadata.uid));
-  if (found == by_pod_.end()) return;
-  count_ -= found->second.count;
-  by_pod_.erase(found);
+  Erase(by_pod_.find(std::string(pod.metadata.uid)));
+}
+
+void AwaitedVictims::Erase(Entries::iterator one) {
+  if (one == by_pod_.end()) return;
+  count_ -= one->second.count;
+  by_pod_.erase(one);
 }
 
 }  // namespace grus

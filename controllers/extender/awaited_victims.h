@@ -40,10 +40,13 @@ class AwaitedVictims {
     std::optional<kube::TimePoint> since = std::nullopt;        // When it was first asked.
   };
 
+  using Entries = std::map<std::string, Awaited>;
+  void Erase(Entries::iterator one);  // REQUIRES: mutex_; end() is nobody.
+
   const kube::Clock& clock_;
-  std::mutex mutex_;                       // Guards what follows.
-  std::map<std::string, Awaited> by_pod_;  // By UID.
-  std::size_t count_ = 0;                  // Of all their victims.
+  std::mutex mutex_;       // Guards what follows.
+  Entries by_pod_;         // By UID.
+  std::size_t count_ = 0;  // Of all their victims.
   std::uint64_t orders_ = 0;
 };
 

@@ -75,8 +75,24 @@ class ExtenderTest : public testing::ReconcilerFixture {
   std::string Prioritize(const std::string& pod, const std::string& names) {
     return Text(extender_.Prioritize(Call(pod, R"("NodeNames":)" + names)));
   }
+  std::string UidOf(const std::string& pod) { return std::string(Live<kube::Pod>({"team-a", pod})->metadata.uid); }
+  // A member of an object of nodes: the pod would be ended there.
+  std::string Victim(const std::string& pod, const std::string& node) {
+    return '"' + node + R"(":{"Pods":[{"UID":")" + UidOf(pod) + R"("}],"NumPDBViolations":0})";
+  }
+  // `victims`: the members. PreemptionOf() is the answer that names these.
+  std::string Preempt(const std::string& pod, const std::string& victims) {
+    return Text(extender_.Preempt(Call(pod, R"("NodeNameToMetaVictims":{)" + victims + "}")));
+  }
+  static std::string PreemptionOf(const std::string& victims) {
+    return R"({"NodeNameToMetaVictims":{)" + victims + "}}";
+  }
+  void Nominate(const std::string& pod, const std::string& node) {
+    const auto nominate = [&](Json& live) { live["status"]["nominatedNodeName"] = node; };
+    Edit("pods", {"team-a", pod}, nominate, "status");
+  }
   std::string Bind(const std::string& pod, const std::string& node, const std::string& uid = {}) {
-    const std::string own(Live<kube::Pod>({"team-a", pod})->metadata.uid);
+    const std::string own = UidOf(pod);
     return Text(extender_.Bind(R"({"PodName":")" + pod + R"(","PodNamespace":"team-a","PodUID":")" +
                                (uid.empty() ? own : uid) + R"(","Node":")" + node + R"("})"));
   }
@@ -301,11 +317,8 @@ TEST_F(ExtenderTest, PreemptionKeepsTheNodesWhereItHelps) {
   AddPod("a-small", 500, "a1", "a");
   AddPod("b-large", 900, "b0", "b");
   AddPod("p", 800);
-  const auto uid = [&](const char* pod) { return std::string(Live<kube::Pod>({"team-a", pod})->metadata.uid); };
-  const std::string victims = R"("NodeNameToMetaVictims":{"a":{"Pods":[{"UID":")" + uid("a-small") +
-                              R"("}],"NumPDBViolations":0},"b":{"Pods":[],"NumPDBViolations":0}})";
-  EXPECT_EQ(Text(extender_.Preempt(Call("p", victims))),
-            R"({"NodeNameToMetaVictims":{"a":{"Pods":[{"UID":")" + uid("a-small") + R"("}],"NumPDBViolations":0}}})");
+  const std::string on_a = Victim("a-small", "a");
+  EXPECT_EQ(Preempt("p", on_a + R"(,"b":{"Pods":[],"NumPDBViolations":0})"), PreemptionOf(on_a));
 }
 
 // Rule: a scheduler that hears first of the end of the pods that made room does not end others for the same pod.
@@ -315,31 +328,19 @@ TEST_F(ExtenderTest, WhileThoseThatWereEndedAreNotYetKnownToBeGoneNoOthersEnd) {
   AddPod("on-a", 900, "a0", "a");
   AddPod("on-b", 900, "b0", "b");
   AddPod("p", 800);
-  const auto victims = [&](const char* pod, const char* node) {
-    return R"({")" + std::string(node) + R"(":{"Pods":[{"UID":")" +
-           std::string(Live<kube::Pod>({"team-a", pod})->metadata.uid) + R"("}],"NumPDBViolations":0}})";
-  };
-  const std::string on_a = victims("on-a", "a"), on_b = victims("on-b", "b");
-  const auto preempt = [&](const std::string& those) {
-    return Text(extender_.Preempt(Call("p", R"("NodeNameToMetaVictims":)" + those)));
-  };
-  const auto answer = [](const std::string& those) { return R"({"NodeNameToMetaVictims":)" + those + "}"; };
-  EXPECT_EQ(preempt(on_a), answer(on_a));
-  EXPECT_EQ(preempt(on_b), answer(on_b)) << "it was not nominated: nobody has ended";
-  EXPECT_EQ(preempt(on_a), answer(on_a));
-  const auto nominate = [&](const char* node) {
-    Edit(
-        "pods", {"team-a", "p"}, [&](Json& pod) { pod["status"]["nominatedNodeName"] = node; }, "status");
-  };
-  nominate("a");
+  const std::string on_a = Victim("on-a", "a"), on_b = Victim("on-b", "b");
+  EXPECT_EQ(Preempt("p", on_a), PreemptionOf(on_a));
+  EXPECT_EQ(Preempt("p", on_b), PreemptionOf(on_b)) << "it was not nominated: nobody has ended";
+  EXPECT_EQ(Preempt("p", on_a), PreemptionOf(on_a));
+  Nominate("p", "a");
   FreezePods();
   ASSERT_TRUE(server_.Delete("pods", {"team-a", "on-a"}));
-  EXPECT_EQ(preempt(on_b), answer("{}"));
-  nominate("");  // As the scheduler does then.
+  EXPECT_EQ(Preempt("p", on_b), PreemptionOf(""));
+  Nominate("p", "");  // As the scheduler does then.
   clock_.Advance(9s);
-  EXPECT_EQ(preempt(on_b), answer("{}"));
+  EXPECT_EQ(Preempt("p", on_b), PreemptionOf(""));
   clock_.Advance(2s);
-  EXPECT_EQ(preempt(on_b), answer(on_b)) << "that was not what it lacked";
+  EXPECT_EQ(Preempt("p", on_b), PreemptionOf(on_b)) << "that was not what it lacked";
 }
 
 // Rule: who takes the room that was made for another makes it end others again.
@@ -349,17 +350,12 @@ TEST_F(ExtenderTest, RoomThatWasMadeForAPodAndTakenByAnotherIsMadeAgain) {
   AddPod("on-a", 900, "a0", "a");
   AddPod("on-b", 900, "b0", "b");
   AddPod("p", 800);
-  const auto victims = [&](const char* pod, const char* node) {
-    return R"("NodeNameToMetaVictims":{")" + std::string(node) + R"(":{"Pods":[{"UID":")" +
-           std::string(Live<kube::Pod>({"team-a", pod})->metadata.uid) + R"("}],"NumPDBViolations":0}})";
-  };
-  const std::string on_b = victims("on-b", "b");
-  EXPECT_THAT(Text(extender_.Preempt(Call("p", victims("on-a", "a")))), HasSubstr("UID"));
-  Edit(
-      "pods", {"team-a", "p"}, [](Json& pod) { pod["status"]["nominatedNodeName"] = "a"; }, "status");
+  const std::string on_b = Victim("on-b", "b");
+  EXPECT_THAT(Preempt("p", Victim("on-a", "a")), HasSubstr("UID"));
+  Nominate("p", "a");
   SetStatus("pods", {"team-a", "on-a"}, R"({"phase":"Succeeded"})");
   AddPod("thief", 500, "a0", "a");
-  EXPECT_EQ(Text(extender_.Preempt(Call("p", on_b))), "{" + on_b + "}");
+  EXPECT_EQ(Preempt("p", on_b), PreemptionOf(on_b));
 }
 
 TEST_F(ExtenderTest, ARefusedPodIsChangedOnceThereIsRoom) {
