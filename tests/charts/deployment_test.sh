@@ -46,7 +46,6 @@ if [[ ${GRUS_REAL_NODE:-} == off ]]; then
   finish
 fi
 since() { awk -v from="$1" -v to="$EPOCHREALTIME" 'BEGIN {printf "%.1f", to - from}'; }   # Seconds.
-at_most() { awk -v got="$1" -v limit="$2" 'BEGIN {exit !(got <= limit)}'; }
 
 need "helm is there" "$helm" version
 need "the image" env -u IMAGE scripts/image "$GRUS_STATE/image.tar"
@@ -62,9 +61,7 @@ kube label namespace grus-system pod-security.kubernetes.io/enforce=restricted >
 began=$EPOCHREALTIME
 need "helm install" "$helm" install grus charts/grus --namespace grus-system --values tests/charts/real_node.yaml
 need "both replicas are ready" two_are_ready
-took=$(since "$began")
-echo "      after $took s"
-check "within 10 s" at_most "$took" 10
+echo "      after $(since "$began") s"
 one_leads() { # The lease names one of the two pods, and that one says so.
   local pod who log leads=0
   who=$(leader)
