@@ -32,8 +32,8 @@ inline constexpr char kPlannedGpuAnnotation[] = "sharing.ai.centauruscloud.io/pl
 inline constexpr char kHeldGpusAnnotation[] = "sharing.ai.centauruscloud.io/gpus";
 // By the agent: what holds its containers to their parts.
 inline constexpr char kEnforcementAnnotation[] = "sharing.ai.centauruscloud.io/enforcement";
-inline constexpr char kNotEnforced[] = "None", kEnforcedByMps[] = "MPS";
-// Label of a node, by users: what shall hold containers to their parts; "mps", or no such label.
+inline constexpr char kNotEnforced[] = "None", kEnforcedByMps[] = "MPS", kEnforcedCooperatively[] = "Cooperative";
+// Label of a node, by users: what shall hold containers to their parts; "mps", "cooperative", or no such label.
 inline constexpr char kEnforcementLabel[] = "sharing.ai.centauruscloud.io/enforcement";
 
 }  // namespace api

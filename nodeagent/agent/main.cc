@@ -81,6 +81,11 @@ Status Run(const AgentOptions& options, const kube::Log& log, const std::stop_to
   std::optional<NodeSharing> sharing;
   if (options.shares_gpus) {
     NodeSharingOptions shared{options.node_name, options.share_reserve_mib};
+    shared.cuda = {.library = options.cuda_library,
+                   .folder = options.cuda_folder,
+                   .shares = options.cuda_shares,
+                   .context_mib = options.cuda_context_mib,
+                   .proc = options.proc};
     shared.mps = {.program = options.mps_control, .folder = options.mps_folder, .shm_folder = options.mps_shm};
     shared.on_mps_fault = [&](const NodePod& pod, const std::string& note) {
       events.Record(kube::EventType::kWarning, kube::KindOf<NodePod>(), pod.metadata, "MpsClientFault", "WatchMps",

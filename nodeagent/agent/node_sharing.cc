@@ -8,7 +8,6 @@
 #include "clientlib/base/wait.h"
 #include "crds/types/sharing_names.h"
 #include "nodeagent/dra/slice_writer.h"
-#include "nodeagent/mps/mps_share.h"
 #include "nodeagent/sharing/part_writer.h"
 
 namespace grus {
@@ -29,7 +28,7 @@ struct NodeSharing::Way {
                  .on_devices_changed = [this] { host.NotifyChanged(); },
                  .on_start = [this] { writer.Wake(); },
                  .holders_otherwise = [&sharing] { return sharing.prepared_.Holders(); },
-                 .enforcer = &sharing.mps_},
+                 .enforcer = &sharing.enforcers_},
                 sharing.clock_, sharing.log_),
         host(plugins.plugins(), sharing.options_.plugin_folder, sharing.clock_, sharing.log_),
         watch(sharing.newest_, sharing.clock_, sharing.options_.own_pod),
@@ -73,6 +72,7 @@ NodeSharing::NodeSharing(kube::Client& client, NewestLook newest, const NodePods
       log_(log),
       holders_(options_.pod_resources_socket),
       mps_(WholeMpsOptions(), holders_, clock, log),
+      cuda_(WholeCudaOptions(), holders_, newest_, clock, log),
       pending_(pods, clock),
       prepared_(options_.cdi_folder),
       claims_(client, prepared_,
@@ -115,16 +115,15 @@ void NodeSharing::ReadPlacement(const kube::Node& node) {
 }
 
 void NodeSharing::ReadEnforcement(const kube::Node& node, SharingMode mode) {
-  const kube::Result<bool> asks = AsksForMps(node.metadata);
-  std::string problem = asks ? std::string() : asks.error().message();
-  if (asks && *asks && mode != SharingMode::kNone && !CanHaveMps(mode)) {
-    problem = "MPS is not available in the mode " + std::string(NameOf(mode)) +
-              ": set the node's label sharing.ai.centauruscloud.io/mode to milli or alnair";
-  }
+  const kube::Result<Enforcement> asked = AskedEnforcement(node.metadata);
+  const kube::Status checked = asked ? CheckEnforcement(*asked, mode) : kube::Status(asked.error());
+  const std::string problem = checked ? std::string() : checked.error().message();
   if (std::exchange(told_of_enforcement_, problem) != problem && !problem.empty()) {
     log_.Warn("nothing holds containers to their parts of GPUs", {{"error", problem}});
   }
-  mps_.Want(asks && *asks && CanHaveMps(mode));
+  const Enforcement way = checked && mode != SharingMode::kNone ? *asked : Enforcement::kNone;
+  mps_.Want(way == Enforcement::kMps);
+  cuda_.Want(way == Enforcement::kCooperative);
 }
 
 MpsOptions NodeSharing::WholeMpsOptions() const {
@@ -137,6 +136,17 @@ MpsOptions NodeSharing::WholeMpsOptions() const {
     }
   };
   return whole;
+}
+
+CudaOptions NodeSharing::WholeCudaOptions() const {
+  CudaOptions whole = options_.cuda;
+  whole.reserve_mib = options_.reserve_mib;
+  return whole;
+}
+
+void NodeSharing::AddMetrics(kube::Registry& registry) const {
+  mps_.AddMetrics(registry);
+  cuda_.AddMetrics(registry);
 }
 
 std::vector<SharedGpu> NodeSharing::Gpus() const {
@@ -218,7 +228,8 @@ void NodeSharing::LookOnce(const std::stop_token& stop) {
 }
 
 void NodeSharing::Run(const std::stop_token& stop) {
-  const kube::Thread holding = clock_.Spawn([this](const std::stop_token& end) { mps_.Run(end); });
+  const kube::Thread serving_mps = clock_.Spawn([this](const std::stop_token& end) { mps_.Run(end); });
+  const kube::Thread lending = clock_.Spawn([this](const std::stop_token& end) { cuda_.Run(end); });
   do LookOnce(stop);
   while (kube::WaitFor(clock_, kLook, stop));
   serving_claims_.reset();

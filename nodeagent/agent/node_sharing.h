@@ -26,10 +26,12 @@
 #include "nodeagent/kubelet/claim_host.h"
 #include "nodeagent/kubelet/plugin_host.h"
 #include "nodeagent/kubelet/pod_resources.h"
+#include "nodeagent/limits/cuda_sharing.h"
 #include "nodeagent/mps/mps_sharing.h"
 #include "nodeagent/node_pods.h"
 #include "nodeagent/sharing/given_parts.h"
 #include "nodeagent/sharing/part_annotations.h"
+#include "nodeagent/sharing/part_enforcers.h"
 #include "nodeagent/sharing/part_plugins.h"
 #include "nodeagent/sharing/pending_parts.h"
 
@@ -43,6 +45,7 @@ struct NodeSharingOptions {
   std::string plugin_registry = kPluginRegistryFolder, cdi_folder = kCdiFolder;
   // Without its reserve, and whom to tell of faults.
   MpsOptions mps = {};
+  CudaOptions cuda = {};  // Without its reserve.
   // Told of a pod and why a program of it may have ended. Null: nobody is told.
   std::function<void(const NodePod& pod, const std::string& note)> on_mps_fault = {};
   std::string own_pod = {};  // UID of the agent's pod; empty: it is in none, or not known.
@@ -59,7 +62,7 @@ class NodeSharing {
 
   void Run(const std::stop_token& stop);  // Blocks until `stop`; the plugins have ended when it returns.
   void LookOnce(const std::stop_token& stop = {});
-  void AddMetrics(kube::Registry& registry) const { mps_.AddMetrics(registry); }  // See MpsSharing.
+  void AddMetrics(kube::Registry& registry) const;         // See MpsSharing and CudaSharing.
   AnnotationTexts NodeAnnotations() const;                 // Without keys while it is not known what they should be.
   std::shared_ptr<const GivenParts> newest_parts() const;  // Null: nothing is shared, or it is not known yet.
 
@@ -70,6 +73,7 @@ class NodeSharing {
   void ReadPlacement(const kube::Node& node);
   void ReadEnforcement(const kube::Node& node, SharingMode mode);
   MpsOptions WholeMpsOptions() const;
+  CudaOptions WholeCudaOptions() const;
   void Follow(SharingMode mode);
   std::vector<SharedGpu> Gpus() const;
   // Of the GPUs: who holds any by a device plugin, by UUID.
@@ -84,6 +88,8 @@ class NodeSharing {
   const kube::Log& log_;
   PodResources holders_;
   MpsSharing mps_;
+  CudaSharing cuda_;
+  PartEnforcers enforcers_{{&mps_, &cuda_}};
   NodePendingParts pending_;
   PreparedClaims prepared_;
   GpuClaims claims_;

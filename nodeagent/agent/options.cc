@@ -2,13 +2,18 @@
 #include "nodeagent/agent/options.h"
 
 #include <boost/program_options.hpp>
+#include <filesystem>
+#include <initializer_list>
 #include <sstream>
+#include <string>
+#include <utility>
 
 #include "controllers/version/version.h"
 
 namespace grus {
 namespace {
 
+namespace fs = std::filesystem;
 namespace po = boost::program_options;
 using kube::Error;
 using kube::ErrorCode;
@@ -46,6 +51,20 @@ po::options_description Describe(AgentOptions& options) {
   add("mps-shm", text(options.mps_shm, "FOLDER"),
       "Folder of the node that is the agent's own /dev/shm, and becomes that of containers under MPS: older drivers "
       "need one in common. If not set: they keep their own.");
+  add("cuda-library", text(options.cuda_library, "FILE")->default_value(options.cuda_library),
+      "The library that programs in containers load, and that holds them to their parts, if the node has the label "
+      "sharing.ai.centauruscloud.io/enforcement=cooperative. If there is none, such a node offers no parts.");
+  add("cuda-folder", text(options.cuda_folder, "FOLDER")->default_value(options.cuda_folder),
+      "Where containers get it from: a folder of the node, at the same path, on a file system from which programs may "
+      "be run, and which lasts when the node is rebooted.");
+  add("cuda-shares", text(options.cuda_shares, "FOLDER")->default_value(options.cuda_shares),
+      "Where agent and containers tell each other what these may have and have: a folder of the node, in memory, at "
+      "the "
+      "same path.");
+  add("cuda-context-mebibytes",
+      po::value(&options.cuda_context_mib)->value_name("MIB")->default_value(options.cuda_context_mib),
+      "What a context takes of a GPU beside what its program asks for. It then counts when it is made, instead of when "
+      "the driver tells of it, up to three seconds later.");
   add("proc", text(options.proc, "FOLDER")->default_value(options.proc), "Where the node's /proc is mounted.");
   add("kubeconfig", text(options.kubeconfig, "FILE"),
       "Kubeconfig file. If not set: the pod's service account when running in a cluster, else $KUBECONFIG, else "
@@ -57,6 +76,18 @@ po::options_description Describe(AgentOptions& options) {
 
 Error Bad(const std::string& option, const std::string& value, const std::string& allowed) {
   return Error(ErrorCode::kInvalidArgument, "--" + option + " \"" + value + "\": expected " + allowed);
+}
+
+// The agent removes what it finds in its folders and knows nothing of: none may be in another.
+kube::Status CheckFolders(std::initializer_list<std::pair<const char*, std::string>> folders) {
+  const auto whole = [](const std::string& path) { return (fs::path(path) / "").lexically_normal().string(); };
+  for (const auto& [inner, inner_path] : folders) {
+    for (const auto& [outer, outer_path] : folders) {
+      if (inner == outer || !whole(inner_path).starts_with(whole(outer_path))) continue;
+      return Bad(inner, inner_path, "a folder that is not in --" + std::string(outer) + " \"" + outer_path + "\"");
+    }
+  }
+  return {};
 }
 
 }  // namespace
@@ -90,7 +121,23 @@ kube::Result<AgentOptions> ParseAgentOptions(int argc, const char* const* argv) 
   for (const auto& [name, path] : {std::pair("mps-control", &options.mps_control), {"mps-shm", &options.mps_shm}}) {
     if (!path->empty() && !path->starts_with('/')) return Bad(name, *path, "an absolute path, or no such option");
   }
-  if (!options.mps_folder.starts_with('/')) return Bad("mps-folder", options.mps_folder, "an absolute path");
+  for (const auto& [name, path] : {std::pair("mps-folder", &options.mps_folder),
+                                   {"cuda-folder", &options.cuda_folder},
+                                   {"cuda-shares", &options.cuda_shares}}) {
+    if (!path->starts_with('/')) return Bad(name, *path, "an absolute path");
+  }
+  if (kube::Status checked = CheckFolders({{"cuda-folder", options.cuda_folder},
+                                           {"cuda-shares", options.cuda_shares},
+                                           {"mps-folder", options.mps_folder}});
+      !checked) {
+    return std::move(checked).error();
+  }
+  if (!options.cuda_library.empty() && !options.cuda_library.starts_with('/')) {
+    return Bad("cuda-library", options.cuda_library, "an absolute path, or nothing");
+  }
+  if (options.cuda_context_mib < 0 || options.cuda_context_mib > (1 << 16)) {
+    return Bad("cuda-context-mebibytes", std::to_string(options.cuda_context_mib), "MiB, from 0 to 65536");
+  }
   if (options.share_reserve_mib < 0 || options.share_reserve_mib > (1 << 20)) {
     return Bad("share-reserve-mib", std::to_string(options.share_reserve_mib), "MiB of one GPU, from 0 to 1048576");
   }

@@ -16,6 +16,9 @@ struct AgentOptions {
   bool shares_gpus = false;
   std::int64_t share_reserve_mib = 500;  // Of each GPU.
   std::string mps_control = {}, mps_folder = "/run/grus/mps", mps_shm = {};
+  std::string cuda_library = "/usr/local/lib/grus/libgrus-cuda.so", cuda_folder = "/var/lib/grus/cuda",
+              cuda_shares = "/run/grus/cuda";
+  std::int64_t cuda_context_mib = 0;  // 0: as the driver tells of it.
   std::string proc = "/proc";
   std::string kubeconfig;
 

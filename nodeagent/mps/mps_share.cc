@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "crds/types/sharing_names.h"
 #include "nodeagent/sharing/shared_gpus.h"
 
 namespace grus {
@@ -12,18 +11,6 @@ namespace {
 constexpr std::int64_t kMilliOfPercent = kMilliOfGpu / kPercentOfGpu;
 
 }  // namespace
-
-kube::Result<bool> AsksForMps(const kube::ObjectMeta& node) {
-  if (!node.labels.contains(api::kEnforcementLabel)) return false;
-  const std::string_view word = node.Label(api::kEnforcementLabel);
-  if (word == "mps") return true;
-  if (word == "none") return false;
-  return kube::Error(kube::ErrorCode::kInvalidArgument, "node " + node.name + ": label " + api::kEnforcementLabel +
-                                                            " is \"" + std::string(word) +
-                                                            "\": expected mps or none, or no such label");
-}
-
-bool CanHaveMps(SharingMode mode) { return mode == SharingMode::kMilli || mode == SharingMode::kAlnair; }
 
 std::int64_t MpsPercentOf(std::int64_t milli) {
   return std::clamp<std::int64_t>(milli / kMilliOfPercent, 1, kPercentOfGpu);

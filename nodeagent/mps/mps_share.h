@@ -8,8 +8,6 @@
 #include <cstdint>
 #include <string>
 
-#include "clientlib/base/result.h"
-#include "clientlib/model/meta.h"
 #include "nodeagent/kubelet/device_plugin.h"
 #include "nodeagent/sharing/part_enforcer.h"
 #include "nodeagent/sharing/part_resources.h"
@@ -17,11 +15,6 @@
 namespace grus {
 
 inline constexpr char kMpsPipesInContainer[] = "/run/grus/mps";
-
-// By the label of the node. Error (kInvalidArgument): a value that is not known.
-kube::Result<bool> AsksForMps(const kube::ObjectMeta& node);
-// MPS needs the kubelet's answer to the agent: not with claims, nor with gpushare's pods, whose compute is not counted.
-bool CanHaveMps(SharingMode mode);
 
 // Percent of a GPU's threads, from thousandths of it: rounded down, so that the parts of a GPU add up to at most all of
 // it, but at least 1.

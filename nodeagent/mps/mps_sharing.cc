@@ -28,7 +28,7 @@ MpsSharing::MpsSharing(MpsOptions options, DeviceHolders& holders, const kube::C
       holders_(holders),
       clock_(clock),
       log_(log),
-      record_(options_.folder),
+      record_(options_.folder, Enforcement::kMps),
       inventory_(options_.reserve_mib) {
   // Those of the agent before.
   if (options_.program.empty()) return;
@@ -190,7 +190,7 @@ kube::Status MpsSharing::Give(const PartToGive& part, ContainerSetup& setup) {
   return {};
 }
 
-kube::Status MpsSharing::MayStart(PartResource resource, const std::vector<PartId>& ids) const {
+kube::Status MpsSharing::MayStart(PartResource resource, const std::vector<PartId>& ids, const HeldParts*) {
   if (!record_.HasAll(resource, ids)) return {};
   const std::string& gpu = ids.front().gpu;
   const std::scoped_lock lock(mutex_);
@@ -200,9 +200,8 @@ kube::Status MpsSharing::MayStart(PartResource resource, const std::vector<PartI
                                             " is not up, which holds the container to its part; it is started again");
 }
 
-bool MpsSharing::HasGiven(const HeldParts& part) const {
-  return !part.ids.empty() && part.claimed.empty() &&
-         std::ranges::all_of(part.ids, [&](const auto& one) { return record_.HasAll(one.first, one.second); });
+Enforcement MpsSharing::WayOf(const HeldParts& part) const {
+  return record_.HasAll(part) ? Enforcement::kMps : Enforcement::kNone;
 }
 
 kube::Registry::Samples MpsSharing::Each(double (*number)(const Seen&)) const {

@@ -3,7 +3,7 @@
 //
 // A daemon runs for each shared GPU that works (mps_daemon.h). While it is not up, no part of its GPU may be given, and
 // no container may start that was given one under MPS: it would not be held. When the label goes, or the mode, what
-// runs keeps what it has: a daemon ends when no container holds a part that was given under MPS (mps_record.h). When
+// runs keeps what it has: a daemon ends when no container holds a part that was given under MPS (given_record.h). When
 // the agent ends, daemons go on.
 //
 // Once a second it looks at the daemons and at what their logs say: a fault is told to each pod that has a part of the
@@ -27,7 +27,7 @@
 #include "nodeagent/kubelet/held_devices.h"
 #include "nodeagent/mps/mps_daemon.h"
 #include "nodeagent/mps/mps_log.h"
-#include "nodeagent/mps/mps_record.h"
+#include "nodeagent/sharing/given_record.h"
 #include "nodeagent/sharing/part_enforcer.h"
 #include "nodeagent/sharing/shared_gpus.h"
 
@@ -55,8 +55,8 @@ class MpsSharing final : public PartEnforcer {
 
   bool MayGive(const std::string& gpu) const override;
   kube::Status Give(const PartToGive& part, ContainerSetup& setup) override;
-  kube::Status MayStart(PartResource resource, const std::vector<PartId>& ids) const override;
-  bool HasGiven(const HeldParts& part) const override;
+  kube::Status MayStart(PartResource resource, const std::vector<PartId>& ids, const HeldParts* holder) override;
+  Enforcement WayOf(const HeldParts& part) const override;
 
  private:
   struct OfGpu {
@@ -85,7 +85,7 @@ class MpsSharing final : public PartEnforcer {
   DeviceHolders& holders_;
   const kube::Clock& clock_;
   const kube::Log& log_;
-  MpsRecord record_;
+  GivenRecord record_;
   std::map<std::string, std::unique_ptr<OfGpu>> daemons_;  // By UUID; of LookOnce() alone, as the next four are.
   bool is_absence_told_ = false;                           // That the program is not there.
   std::set<std::string> wanted_;                           // GPUs whose daemons shall run, for what is given next.

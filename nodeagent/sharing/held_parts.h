@@ -11,6 +11,7 @@
 #include "clientlib/model/meta.h"
 #include "nodeagent/kubelet/held_devices.h"
 #include "nodeagent/sharing/device_ids.h"
+#include "nodeagent/sharing/enforcement.h"
 #include "nodeagent/sharing/part_resources.h"
 #include "nodeagent/sharing/shared_gpus.h"
 
@@ -29,7 +30,7 @@ struct HeldParts {
   std::map<PartResource, std::vector<PartId>> ids = {};  // Of the resources of which it holds any; sorted.
   std::int64_t memory_mib = 0;                           // Said by its pod, of thousandths; 0: in proportion.
   bool overrides_gpu = false;                            // Its pod sets NVIDIA_VISIBLE_DEVICES itself.
-  bool is_enforced = false;                              // It is held to its part (PartEnforcer).
+  Enforcement enforcement = Enforcement::kNone;          // In which way it is held to its part (PartEnforcer).
 
   std::vector<GpuPart> claimed = {};  // One for each GPU.
 

@@ -58,7 +58,9 @@ Json GpusOf(const HeldParts& held, std::span<const SharedGpu> gpus) {
 }  // namespace
 
 std::string EnforcementOf(std::span<const HeldParts> parts) {
-  return std::ranges::all_of(parts, &HeldParts::is_enforced) ? api::kEnforcedByMps : api::kNotEnforced;
+  const Enforcement way = parts.empty() ? Enforcement::kNone : parts.front().enforcement;
+  const bool are_all = std::ranges::all_of(parts, [&](const HeldParts& part) { return part.enforcement == way; });
+  return std::string(NameOf(are_all ? way : Enforcement::kNone));
 }
 
 AnnotationTexts PodPartAnnotations(std::span<const HeldParts> parts, std::span<const SharedGpu> gpus) {

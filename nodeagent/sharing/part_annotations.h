@@ -20,7 +20,8 @@ inline constexpr char kPhysicalGpuCountAnnotation[] = "ai.centaurus.io/physical-
 inline constexpr char kPhysicalGpuUuidsAnnotation[] = "ai.centaurus.io/physical-gpu-uuids";
 inline constexpr char kVirtualGpuCountAnnotation[] = "ai.centaurus.io/vitual-gpu-count";
 
-// What holds the containers of a pod to these parts of theirs: kEnforcementAnnotation.
+// What holds the containers of a pod to these parts of theirs: kEnforcementAnnotation. One way for all of them, or
+// nothing: a pod of which one container is held to its part and another is not, or otherwise, promises nothing.
 std::string EnforcementOf(std::span<const HeldParts> parts);
 
 inline constexpr std::size_t kLongestIdList = 8 << 10;

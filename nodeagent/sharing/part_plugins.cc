@@ -342,9 +342,6 @@ kube::Status PartPlugins::PreStart(PartResource resource, const std::vector<std:
                    " of a container lie on several GPUs (" + GpuNames(parsed) +
                    "); delete its pod, and create it again");
   }
-  if (options_.enforcer) {
-    if (kube::Status may_start = options_.enforcer->MayStart(resource, parsed); !may_start) return may_start;
-  }
   std::optional<std::vector<HeldParts>> held = Held();
   if (held && !parsed.empty() && options_.mode == SharingMode::kMilli) {
     // What its pod says of memory decides.
@@ -355,16 +352,24 @@ kube::Status PartPlugins::PreStart(PartResource resource, const std::vector<std:
     pending_.Await(pods);
     held = Held();
   }
+  const HeldParts* holder = nullptr;
   if (held && !parsed.empty()) {
     for (const std::string& gpu : GpusOf(parsed)) {
       const std::string other = HolderOtherwise(gpu);
       if (!other.empty()) return Refused("GPU " + gpu + " is held by " + other + ": wait until that has ended");
     }
-    for (const HeldParts& one : *held) {
-      if (!Holds(one, resource, parsed.front())) continue;
-      if (kube::Status checked = CheckHeld(one); !checked) return checked;
-      if (kube::Status checked = LetStart(one, *held); !checked) return checked;
-    }
+    const auto found =
+        std::ranges::find_if(*held, [&](const HeldParts& one) { return Holds(one, resource, parsed.front()); });
+    if (found != held->end()) holder = &*found;
+  }
+  if (holder != nullptr) {
+    if (kube::Status checked = CheckHeld(*holder); !checked) return checked;
+  }
+  if (options_.enforcer) {
+    if (kube::Status may_start = options_.enforcer->MayStart(resource, parsed, holder); !may_start) return may_start;
+  }
+  if (holder != nullptr) {
+    if (kube::Status let = LetStart(*holder, *held); !let) return let;
   }
   if (options_.on_start) options_.on_start();
   return {};

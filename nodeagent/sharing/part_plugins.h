@@ -52,8 +52,10 @@ class PartPlugins {
   void SetPlacement(PartPlacement placement);  // For pods that say nothing.
   std::vector<DevicePlugin*> plugins() const;
   SharingMode mode() const { return options_.mode; }
-  // Whether the container is held to its part: it was given that so, and it still holds.
-  bool IsEnforced(const HeldParts& part) const { return options_.enforcer && options_.enforcer->HasGiven(part); }
+  // In which way the container is held to its part.
+  Enforcement WayOf(const HeldParts& part) const {
+    return options_.enforcer ? options_.enforcer->WayOf(part) : Enforcement::kNone;
+  }
   std::vector<SharedGpu> gpus() const;  // By index.
 
  private:

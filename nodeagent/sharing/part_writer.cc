@@ -93,14 +93,16 @@ void PartWriter::AddWhatPodSays(const NodePod& pod, std::vector<HeldParts>& part
   const bool was_not_enforced = pod.metadata.annotations.contains(api::kHeldGpusAnnotation) &&
                                 pod.metadata.Annotation(api::kEnforcementAnnotation) == api::kNotEnforced;
   for (HeldParts& part : parts) {
-    part.is_enforced = !was_not_enforced && plugins_.IsEnforced(part);
+    if (!was_not_enforced) part.enforcement = plugins_.WayOf(part);
     SetSaidMemory(said_mib, part);
     for (const NodeContainerSpec& spec : pod.spec.containers) {
       if (spec.name != part.container) continue;
       const auto sets_it = [](const NodeVariable& one) { return one.name == "NVIDIA_VISIBLE_DEVICES"; };
       const auto sets_mps = [](const NodeVariable& one) { return one.name.view().starts_with("CUDA_MPS_"); };
       part.overrides_gpu |= std::ranges::any_of(spec.env, sets_it);
-      if (std::ranges::any_of(spec.env, sets_mps)) part.is_enforced = false;  // Its own values win.
+      // Its own values win.
+      const bool is_freed = part.enforcement == Enforcement::kMps && std::ranges::any_of(spec.env, sets_mps);
+      if (is_freed) part.enforcement = Enforcement::kNone;
     }
     if (!part.overrides_gpu || std::exchange(known_[pod.metadata.uid].is_override_told, true)) continue;
     log_.Warn("a container sets NVIDIA_VISIBLE_DEVICES itself, and may see other GPUs than it was given",

@@ -16,6 +16,7 @@ layout=$state/layout   # The archive's files.
 root=$state/root       # The image's files.
 program=/usr/local/bin/grus-manager
 agent=/usr/local/bin/grus-node-agent
+library=/usr/local/lib/grus/libgrus-cuda.so
 dockerfile=charts/image/Dockerfile
 commit=$(git rev-parse HEAD)
 [[ -z $(git --no-optional-locks status --porcelain) ]] || commit+=-dirty
@@ -69,7 +70,7 @@ check "it has at most 50 MB uncompressed" test "$(stat -c %s "$state/layer")" -l
 unexpected() {
   tar -tf "$state/layer" | grep -v '/$' | grep -vxE -e 'lib/[a-z0-9_]+-linux-gnu/lib[^/]+\.so[0-9.]*' -e 'lib(64)?/ld-linux[^/]+' \
     -e 'etc/(passwd|group|nsswitch.conf|os-release|debian_version|ssl/certs/ca-certificates.crt)' -e usr/lib/os-release \
-    -e "${program#/}" -e "${agent#/}" -e 'usr/share/doc/[^/]+/copyright' -e 'usr/share/doc/grus/(LICENSE|sbom.spdx.json)' \
+    -e "${program#/}" -e "${agent#/}" -e "${library#/}" -e 'usr/share/doc/[^/]+/copyright' -e 'usr/share/doc/grus/(LICENSE|sbom.spdx.json)' \
     -e 'usr/share/common-licenses/[A-Z][A-Za-z0-9.-]*' -e 'var/lib/dpkg/status.d/[^/]+'
 }
 check "it holds the paths that are known, no other" no_line unexpected
@@ -94,6 +95,8 @@ for binary in "$program" "$agent"; do
   check "and so do overrun buffers" hardened "$binary" '__(mem|str|v?snprintf|read|fread|fdelt)[a-z]*_chk' --dyn-syms
   check "no path of the tree is in it" fails grep -qaF -e "$PWD" "$root$binary"
 done
+check "the library for containers is stripped" fails prints '\.symtab' readelf --wide --sections "$root$library"
+check "and programs find in it what it stands in for" hardened "$library" 'FUNC +GLOBAL +DEFAULT +[0-9]+ dlsym' --dyn-syms
 
 needed() { # And what the node's libnvidia-ml.so.1 needs.
   find "$root"/usr/local/bin "$root"/lib* -type f -print0 | xargs -0 readelf --dynamic --wide |
@@ -167,7 +170,8 @@ check "it is built again" build_again
 check "to the same bytes" cmp "$tar" "$state/again.tar"
 
 # --- what charts/image/rootfs refuses
-rootfs() { GRUS_COMMIT=$1 SOURCE_DATE_EPOCH=$2 charts/image/rootfs "$3" "$3" "$state/refused"; }
+built=build/release/bin/cuda/libgrus-cuda.so
+rootfs() { GRUS_COMMIT=$1 SOURCE_DATE_EPOCH=$2 charts/image/rootfs "$3" "$3" "${4:-$built}" "$state/refused"; }
 stranger=$state/stranger
 cat >"$stranger.cc" <<END
 #include <cstdio>
@@ -183,9 +187,10 @@ check "a binary of another commit is refused" prints "says it is of commit ($sho
 older_agent() {
   local agent=$state/grus-node-agent
   printf '#!/bin/sh\necho "grus-node-agent 0.1.0 (0123456)"\n' >"$agent" && chmod +x "$agent"
-  GRUS_COMMIT=$commit SOURCE_DATE_EPOCH=1 charts/image/rootfs build/release/bin/grus-manager "$agent" "$state/refused"
+  GRUS_COMMIT=$commit SOURCE_DATE_EPOCH=1 charts/image/rootfs build/release/bin/grus-manager "$agent" "$built" "$state/refused"
 }
 check "an agent of another commit is refused" prints 'grus-node-agent says it is of commit (0123456)' older_agent
+check "no library for containers is refused" prints 'none.so is missing' rootfs "$commit" 1 build/release/bin/grus-manager none.so
 check "no time is refused" prints 'SOURCE_DATE_EPOCH "": expected' rootfs "$commit" '' build/release/bin/grus-manager
 check "a library of no package is refused" prints 'libanswer.so: no Debian package owns it' rootfs unknown 1 "$stranger"
 rm -rf -- "$state/refused" "$state/libanswer.so"
@@ -194,7 +199,7 @@ check "a library that is missing is refused" prints 'libanswer.so.*\|does not ru
 # --- the pins
 pins=$state/pins/charts/image
 mkdir -p -- "$pins" && cp -a -- charts/image/. "$pins" && cp -- LICENSE "$state/pins" || finish
-with_pins() { rm -rf -- "$state/refused" && PINNED=$1 GRUS_COMMIT=$commit SOURCE_DATE_EPOCH=$epoch "$pins/rootfs" build/release/bin/grus-{manager,node-agent} "$state/refused"; }
+with_pins() { rm -rf -- "$state/refused" && PINNED=$1 GRUS_COMMIT=$commit SOURCE_DATE_EPOCH=$epoch "$pins/rootfs" build/release/bin/grus-{manager,node-agent} "$built" "$state/refused"; }
 pinned() { grep -v '^#' "$1/packages.lock"; }
 check "the pins are the packages of the SBOM" equals "$(listed 'LINK|DEPENDS' | cut -d' ' -f1)" eval "pinned charts/image | cut -d' ' -f1"
 check "they can be written anew" with_pins new

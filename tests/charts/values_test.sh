@@ -100,6 +100,9 @@ nodeAgent.sharing.reserveMiB=-1|at '/nodeAgent/sharing/reserveMiB'
 nodeAgent.sharing.kubeletFolder=kubelet|at '/nodeAgent/sharing/kubeletFolder'
 nodeAgent.sharing.mps=true|at '/nodeAgent/sharing/mps': got boolean, want object
 nodeAgent.sharing.mps.control=mps|at '/nodeAgent/sharing/mps/control'
+nodeAgent.sharing.cooperative=true|at '/nodeAgent/sharing/cooperative': got boolean, want object
+nodeAgent.sharing.cooperative.folder=cuda|at '/nodeAgent/sharing/cooperative/folder'
+nodeAgent.sharing.cooperative.contextMiB=-1|at '/nodeAgent/sharing/cooperative/contextMiB'
 nodeAgent.sharing.mode=milli|at '/nodeAgent/sharing': additional properties 'mode' not allowed
 nodeAgent.driver=535|at '/nodeAgent': additional properties 'driver' not allowed
 nodeAgent.runtimeClassName=NVIDIA|at '/nodeAgent/runtimeClassName'
@@ -168,6 +171,12 @@ check "and four policies, one of which is for all who write pods" equals '4 1' e
   "sharing | awk '/^kind: ValidatingAdmissionPolicy\$/ {policies++} /name: not-of-grus/ {all++} END {print policies, all}'"
 check "none of it where the API server has no such policies" fails prints -e '--share-gpus|device-plugins|runAsUser: 0' \
   sharing --kube-version 1.29.9
+cuda() { sharing --set nodeAgent.sharing.cooperative.folder=/data/cuda,nodeAgent.sharing.cooperative.sharesFolder=/run/cuda "$@"; }
+for sign in '^ *- --cuda-folder=/data/cuda$' '^ *- --cuda-shares=/run/cuda$' 'name: cuda, mountPath: /data/cuda}' \
+  'path: /data/cuda, type' 'name: cuda-shares, mountPath: /run/cuda}' 'path: /run/cuda, type'; do
+  check "for cooperative limits: $sign" prints "$sign" cuda
+done
+check "none of it if no parts are given" fails eval 'agent | grep -e --cuda'
 mps() { sharing --set nodeAgent.sharing.mps.enabled=true "$@"; }
 check "MPS by its switch" prints '^ *- --mps-control=/usr/bin/nvidia-cuda-mps-control$' mps
 for sign in '--mps-' 'OnDelete' 'SETUID' 'value: "compute,utility"' 'mps-shm'; do

@@ -66,7 +66,8 @@ class NodeSharingTest : public ::testing::Test {
                         .pod_resources_socket = folder_.path("none.sock"),
                         .plugin_registry = folder_.path(),
                         .cdi_folder = folder_.path("cdi"),
-                        .mps = {.folder = folder_.path("mps")}},
+                        .mps = {.folder = folder_.path("mps")},
+                        .cuda = {.folder = folder_.path("cuda"), .shares = folder_.path("shares")}},
                        clock_,
                        log_};
 };
@@ -146,12 +147,34 @@ TEST_F(NodeSharingTest, WhereThereIsNoMpsThatIsToldOnceAndPartsAreOfferedWithout
   EXPECT_THAT(Look(1), Not(HasSubstr("MPS")));
 }
 
+TEST_F(NodeSharingTest, AskedForCooperativeLimitsNoGpuIsOfferedAsHealthyBeforeTheirLibraryIsThere) {
+  SetEnforcement("cooperative");
+  for (const char* mode : {"milli", "alnair", "gpushare"}) {
+    SetMode(mode);
+    EXPECT_THAT(Look(1), Not(HasSubstr("nothing holds containers")));
+    EXPECT_THAT(Inventory(), HasSubstr(R"("healthy":false)")) << mode;
+  }
+  SetEnforcement("none");
+  SetMode("milli");
+  Look(1);
+  EXPECT_THAT(Inventory(), AllOf(HasSubstr("GPU-1"), Not(HasSubstr("healthy"))));
+}
+
+TEST_F(NodeSharingTest, ForClaimsThereAreNoCooperativeLimitsYetAndThatIsToldOnce) {
+  SetEnforcement("cooperative");
+  SetMode("dra");
+  const std::string told = Look(3);
+  EXPECT_THAT(told, HasSubstr("cooperative limits are not available yet in the mode dra"));
+  EXPECT_EQ(told.find("not available yet"), told.rfind("not available yet"));
+  EXPECT_THAT(Inventory(), AllOf(HasSubstr("GPU-1"), Not(HasSubstr("healthy"))));
+}
+
 TEST_F(NodeSharingTest, AnUnknownEnforcementIsToldOnceAndTakenAsNone) {
   SetMode("milli");
   SetEnforcement("Strict");
   const std::string told = Look(3);
 
-  EXPECT_THAT(told, HasSubstr(R"(is \"Strict\": expected mps or none)"));
+  EXPECT_THAT(told, HasSubstr(R"(is \"Strict\": expected cooperative, mps or none)"));
   EXPECT_EQ(told.find("Strict"), told.rfind("Strict"));
   EXPECT_THAT(Inventory(), Not(HasSubstr("healthy")));
 }

@@ -27,6 +27,11 @@ TEST(AgentOptions, ANodeNameIsEnough) {
   EXPECT_FALSE(options->alnair_annotations);
   EXPECT_FALSE(options->shares_gpus);
   EXPECT_EQ(options->share_reserve_mib, 500);
+  EXPECT_EQ(options->cuda_library, "/usr/local/lib/grus/libgrus-cuda.so");
+  EXPECT_EQ(options->cuda_folder, "/var/lib/grus/cuda");
+  EXPECT_EQ(options->cuda_shares, "/run/grus/cuda");
+  EXPECT_EQ(options->cuda_context_mib, 0);
+  EXPECT_EQ(Parse({"--node-name=a", "--cuda-context-mebibytes=300"})->cuda_context_mib, 300);
 }
 
 TEST(AgentOptions, ASwitchMayBeSaidAsComponentsOfKubernetesSayIt) {
@@ -48,6 +53,10 @@ TEST(AgentOptions, AWrongValueNamesTheOptionTheValueAndWhatIsAllowed) {
       {{"--node-name=a", "--mps-control=mps"}, "--mps-control \"mps\": expected an absolute path"},
       {{"--node-name=a", "--mps-folder=mps"}, "--mps-folder \"mps\": expected an absolute path"},
       {{"--node-name=a", "--mps-shm=shm"}, "--mps-shm \"shm\": expected an absolute path"},
+      {{"--node-name=a", "--cuda-library=lib.so"}, "--cuda-library \"lib.so\": expected an absolute path, or nothing"},
+      {{"--node-name=a", "--cuda-folder=cuda"}, "--cuda-folder \"cuda\": expected an absolute path"},
+      {{"--node-name=a", "--cuda-shares=run"}, "--cuda-shares \"run\": expected an absolute path"},
+      {{"--node-name=a", "--cuda-context-mebibytes=-1"}, "--cuda-context-mebibytes \"-1\": expected MiB"},
       {{"--node-name=a", "--share-reserve-mib=-1"}, "--share-reserve-mib \"-1\": expected MiB of one GPU"},
       {{"--node-name=a", "--metrics-bind-address", ""}, "--metrics-bind-address"},
       {{"--no-such-option"}, "see grus-node-agent --help"},
@@ -59,6 +68,30 @@ TEST(AgentOptions, AWrongValueNamesTheOptionTheValueAndWhatIsAllowed) {
     EXPECT_EQ(options.error().code(), kube::ErrorCode::kInvalidArgument);
     EXPECT_THAT(options.error().message(), HasSubstr(c.want));
   }
+}
+
+TEST(AgentOptions, NoneOfItsFoldersMayBeInAnotherAsItRemovesWhatItFindsThere) {
+  struct Case {
+    std::vector<const char*> arguments;
+    const char* want;
+  };
+  const Case cases[] = {
+      {{"--cuda-folder=/a", "--cuda-shares=/a"},
+       R"(--cuda-folder "/a": expected a folder that is not in --cuda-shares "/a")"},
+      {{"--cuda-shares=/run/grus/mps/"}, R"(--cuda-shares "/run/grus/mps/": expected a folder that is not in --mps-)"},
+      {{"--cuda-folder=/a/b", "--cuda-shares=/a"},
+       R"(--cuda-folder "/a/b": expected a folder that is not in --cuda-s)"},
+      {{"--cuda-shares=/a/./c//../b", "--mps-folder=/a"}, "a folder that is not in --mps-folder \"/a\""},
+      {{"--mps-folder=/a/b", "--cuda-folder=/"}, "a folder that is not in --cuda-folder \"/\""},
+      {{"--cuda-shares=/run/grus"}, "a folder that is not in --cuda-shares \"/run/grus\""},
+  };
+  for (Case c : cases) {
+    c.arguments.push_back("--node-name=a");
+    const auto options = Parse(c.arguments);
+    ASSERT_FALSE(options.ok()) << c.want;
+    EXPECT_THAT(options.error().message(), HasSubstr(c.want));
+  }
+  EXPECT_TRUE(Parse({"--node-name=a", "--cuda-folder=/a/b", "--cuda-shares=/a/bc", "--mps-folder=/a/b.d"}));
 }
 
 TEST(AgentOptions, HelpNamesEachOption) {

@@ -4,13 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "crds/types/sharing_names.h"
-
 namespace grus {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
@@ -55,26 +52,6 @@ TEST(AddMps, MemoryAndComputeOfAContainerAnswerWithDifferentVariablesAndOneOfThe
   EXPECT_THAT(memory.mounts, ElementsAre(PluginMount{"/pipe", "/run/grus/mps", false}));
   EXPECT_THAT(compute.environment, UnorderedElementsAre(Pair("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "30")));
   EXPECT_THAT(compute.mounts, IsEmpty());
-}
-
-TEST(AsksForMps, TheLabelSaysSoAndOtherWordsAreErrors) {
-  kube::ObjectMeta node;
-  node.name = "node-1";
-  EXPECT_FALSE(*AsksForMps(node));
-  node.labels[api::kEnforcementLabel] = "none";
-  EXPECT_FALSE(*AsksForMps(node));
-  node.labels[api::kEnforcementLabel] = "mps";
-  EXPECT_TRUE(*AsksForMps(node));
-  node.labels[api::kEnforcementLabel] = "Hard";
-  EXPECT_THAT(AsksForMps(node).error().message(), HasSubstr("is \"Hard\": expected mps or none"));
-}
-
-TEST(CanHaveMps, OnlyWhereTheAgentAnswersForMemoryAndCompute) {
-  EXPECT_TRUE(CanHaveMps(SharingMode::kMilli));
-  EXPECT_TRUE(CanHaveMps(SharingMode::kAlnair));
-  for (const SharingMode mode : {SharingMode::kNone, SharingMode::kGpushare, SharingMode::kDra}) {
-    EXPECT_FALSE(CanHaveMps(mode)) << NameOf(mode);
-  }
 }
 
 }  // namespace

@@ -65,7 +65,7 @@ class MpsSharingTest : public ::testing::Test {
     holders_.held.push_back({"a", pod, "c", {{std::string(NameOf(kMilli)), ids}}});
   }
   bool HasGiven(const std::string& gpu, int from, int count) const {
-    return sharing_->HasGiven({.ids = {{kMilli, Ids(gpu, from, count)}}});
+    return sharing_->WayOf({.ids = {{kMilli, Ids(gpu, from, count)}}}) == Enforcement::kMps;
   }
   bool Runs(const std::string& gpu) const { return IsRunning(mps_.Mark(gpu)); }
   // Looks for so long.
@@ -126,8 +126,8 @@ TEST_F(MpsSharingTest, WhoGetsWholeGpusIsAloneOnThemAndNotHeldToThem) {
   for (int again = 0; again < 2; ++again) {
     EXPECT_FALSE(HasGiven("GPU-0", 0, 300)) << "who had these before has ended";
     EXPECT_FALSE(HasGiven("GPU-1", 0, 1));
-    EXPECT_FALSE(sharing_->HasGiven({.ids = {{kMilli, ids}}}));
-    EXPECT_TRUE(sharing_->MayStart(kMilli, ids));
+    EXPECT_EQ(sharing_->WayOf({.ids = {{kMilli, ids}}}), Enforcement::kNone);
+    EXPECT_TRUE(sharing_->MayStart(kMilli, ids, nullptr));
     Begin();  // The next agent reads it.
   }
 }
@@ -136,19 +136,19 @@ TEST_F(MpsSharingTest, WhileADaemonIsDownItsGpuIsNotGivenAndWhatWasGivenUnderMps
   BeginUp();
   Give("GPU-0", 0, 300);
   Give("GPU-1", 0, 300);
-  EXPECT_TRUE(sharing_->MayStart(kMilli, Ids("GPU-0", 0, 300)));
+  EXPECT_TRUE(sharing_->MayStart(kMilli, Ids("GPU-0", 0, 300), nullptr));
   SignalGroup(mps_.Mark("GPU-0"), SIGKILL);
   ASSERT_TRUE(Until([&] { return !sharing_->MayGive("GPU-0"); }));
 
-  const kube::Status start = sharing_->MayStart(kMilli, Ids("GPU-0", 0, 300));
+  const kube::Status start = sharing_->MayStart(kMilli, Ids("GPU-0", 0, 300), nullptr);
   ASSERT_FALSE(start);
   EXPECT_THAT(start.error().message(), HasSubstr("the MPS daemon of GPU GPU-0 is not up"));
-  EXPECT_TRUE(sharing_->MayStart(kMilli, Ids("GPU-1", 0, 300)));
-  EXPECT_TRUE(sharing_->MayStart(kMilli, Ids("GPU-0", 300, 10)));  // Given before there was MPS.
+  EXPECT_TRUE(sharing_->MayStart(kMilli, Ids("GPU-1", 0, 300), nullptr));
+  EXPECT_TRUE(sharing_->MayStart(kMilli, Ids("GPU-0", 300, 10), nullptr));  // Given before there was MPS.
 
   clock_.Advance(seconds(1));
   ASSERT_TRUE(ComesUp());
-  EXPECT_TRUE(sharing_->MayStart(kMilli, Ids("GPU-0", 0, 300)));
+  EXPECT_TRUE(sharing_->MayStart(kMilli, Ids("GPU-0", 0, 300), nullptr));
 }
 
 TEST_F(MpsSharingTest, WithoutTheProgramNothingIsGivenAndTheLogSaysOnceWhatToDo) {
@@ -185,7 +185,7 @@ TEST_F(MpsSharingTest, WhenTheLabelGoesADaemonEndsOnceNobodyHoldsWhatWasGivenUnd
 
   EXPECT_TRUE(Runs("GPU-0"));
   EXPECT_TRUE(HasGiven("GPU-0", 0, 300));
-  EXPECT_TRUE(sharing_->MayStart(kMilli, Ids("GPU-0", 0, 300)));
+  EXPECT_TRUE(sharing_->MayStart(kMilli, Ids("GPU-0", 0, 300), nullptr));
   const ContainerSetup setup = Give("GPU-0", 300, 10);  // A new container has none of it.
   EXPECT_THAT(setup.environment, IsEmpty());
   EXPECT_FALSE(HasGiven("GPU-0", 300, 10));
@@ -239,13 +239,13 @@ TEST_F(MpsSharingTest, MemoryUnderMpsWithComputeThatWasGivenWithoutItIsNotMps) {
   kit::Must(sharing_->Give({PartResource::kMemory, Ids("GPU-0", 0, 2), 2048}, setup));
   sharing_->Want(false);  // In between.
   kit::Must(sharing_->Give({PartResource::kCompute, Ids("GPU-0", 0, 50), 0}, setup));
-  EXPECT_FALSE(sharing_->HasGiven(part));
+  EXPECT_EQ(sharing_->WayOf(part), Enforcement::kNone);
 
   sharing_->Want(true);
   kit::Must(sharing_->Give({PartResource::kCompute, Ids("GPU-0", 0, 50), 0}, setup));
-  EXPECT_TRUE(sharing_->HasGiven(part));
+  EXPECT_EQ(sharing_->WayOf(part), Enforcement::kMps);
   part.claimed = {{.gpu = "GPU-1"}};  // By a claim it is held to nothing.
-  EXPECT_FALSE(sharing_->HasGiven(part));
+  EXPECT_EQ(sharing_->WayOf(part), Enforcement::kNone);
 }
 
 TEST_F(MpsSharingTest, BeforeTheLabelIsReadNoDaemonStartsOrEnds) {

@@ -38,6 +38,20 @@ TEST(PodPartAnnotations, OfAlnairsResources) {
   EXPECT_EQ(texts[api::kEnforcementAnnotation], "None");
 }
 
+TEST(EnforcementOf, IsTheWayOfAllContainersOrNone) {
+  std::vector<HeldParts> parts(2);
+  const auto set = [&](Enforcement first, Enforcement second) {
+    parts[0].enforcement = first;
+    parts[1].enforcement = second;
+    return EnforcementOf(parts);
+  };
+  EXPECT_EQ(set(Enforcement::kMps, Enforcement::kMps), "MPS");
+  EXPECT_EQ(set(Enforcement::kCooperative, Enforcement::kCooperative), "Cooperative");
+  EXPECT_EQ(set(Enforcement::kCooperative, Enforcement::kMps), "None");
+  EXPECT_EQ(set(Enforcement::kNone, Enforcement::kCooperative), "None");
+  EXPECT_EQ(set(Enforcement::kCooperative, Enforcement::kNone), "None");
+}
+
 TEST(PodPartAnnotations, OfThousandthsNameTheGpuAndNotEachOne) {
   const std::vector<HeldParts> parts = {Holding("main", PartResource::kMilli, "GPU-0", 300)};
   AnnotationTexts texts = PodPartAnnotations(parts, kGpus);

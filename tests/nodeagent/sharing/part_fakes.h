@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -51,20 +52,28 @@ class FakeEnforcer final : public PartEnforcer {
     if (is_on) setup.environment["HELD"] = "1";
     return {};
   }
-  kube::Status MayStart(PartResource, const std::vector<PartId>& ids) const override {
+  kube::Status MayStart(PartResource, const std::vector<PartId>& ids, const HeldParts* holder) override {
+    {
+      const std::scoped_lock lock(mutex_);
+      starting = holder ? std::optional(*holder) : std::nullopt;
+    }
     if (!ids.empty() && down.contains(ids.front().gpu)) {
       return kube::Error(kube::ErrorCode::kUnavailable, "its daemon is down");
     }
     return {};
   }
-  bool HasGiven(const HeldParts& part) const override { return holders.contains(part.pod.name + "/" + part.container); }
-  std::set<std::string> down = {};     // UUIDs.
-  std::set<std::string> holders = {};  // "pod/container"
-  std::vector<PartToGive> given = {};  // Read it when no call runs.
+  Enforcement WayOf(const HeldParts& part) const override {
+    const auto found = holders.find(part.pod.name + "/" + part.container);
+    return found == holders.end() ? Enforcement::kNone : found->second;
+  }
+  std::set<std::string> down = {};                  // UUIDs.
+  std::map<std::string, Enforcement> holders = {};  // By "pod/container".
+  std::vector<PartToGive> given = {};               // Read it when no call runs, and the next.
+  std::optional<HeldParts> starting;                // Who was about to start last.
   bool is_on = false, is_writable = true;
 
  private:
-  std::mutex mutex_;  // Guards given.
+  std::mutex mutex_;  // Guards given and starting.
 };
 
 inline PartAsk AskFor(const std::string& pod, std::int64_t memory, std::int64_t compute) {

@@ -162,6 +162,23 @@ TEST_F(PartPluginsTest, WhatHoldsAContainerToItsPartComesWithItOrItGetsNone) {
   EXPECT_EQ(WhyNot(Memory().Allocate(Ids("GPU-0", 10, 300))), "10 ai.centauruscloud.io/gpu-milli: the disk is full");
 }
 
+TEST_F(PartPluginsTest, WhatHoldsAContainerToItsPartHearsBeforeItsStartWhoItIsAndOfItsMemory) {
+  Begin(SharingMode::kMilli);
+  PartAsk ask{.pod = {"a", "p"}, .container = "c", .memory_mib = 5000};
+  ask.amounts[PartResource::kMilli] = 300;
+  pending_.asks = {ask};
+  Hold("p", {{"ai.centauruscloud.io/gpu-milli", Ids("GPU-0", 300)}});
+  ASSERT_TRUE(Memory().PreStart(Ids("GPU-0", 300)));
+  ASSERT_TRUE(enforcer_.starting);
+  EXPECT_EQ(enforcer_.starting->pod.name, "p");
+  EXPECT_EQ(enforcer_.starting->container, "c");
+  EXPECT_EQ(enforcer_.starting->memory_mib, 5000);
+
+  holders_.held.clear();  // As of an init container.
+  ASSERT_TRUE(Memory().PreStart(Ids("GPU-0", 300)));
+  EXPECT_FALSE(enforcer_.starting);
+}
+
 TEST_F(PartPluginsTest, ThousandthsBringMemoryInProportion) {
   Begin(SharingMode::kMilli);
   const auto setup = Memory().Allocate(Ids("GPU-0", 300));

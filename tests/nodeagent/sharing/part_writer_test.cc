@@ -169,7 +169,7 @@ TEST_F(PartWriterTest, AContainerThatSetsItsVisibleDevicesOrItsLimitsItselfIsMar
   Hold("other", 2);
   add("freed", "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT");
   Hold("freed", 4);
-  enforcer_.holders = {"own/c", "other/c", "freed/c"};
+  for (const char* one : {"own/c", "other/c", "freed/c"}) enforcer_.holders[one] = Enforcement::kMps;
   const std::string logged = Play(minutes(5));
   EXPECT_EQ(Annotation("own", api::kHeldGpusAnnotation),
             R"({"c":{"gpu":"GPU-0","milli":0,"memoryMiB":2048,"overridden":true}})");
@@ -178,6 +178,11 @@ TEST_F(PartWriterTest, AContainerThatSetsItsVisibleDevicesOrItsLimitsItselfIsMar
   EXPECT_EQ(CountIn(logged, "pod=a/own"), 1) << logged;
   EXPECT_EQ(Annotation("other", api::kEnforcementAnnotation), "MPS");
   EXPECT_EQ(Annotation("freed", api::kEnforcementAnnotation), "None") << "its own limit wins";
+
+  enforcer_.holders["freed/c"] = Enforcement::kCooperative;
+  Change("freed", R"({"metadata":{"annotations":{"sharing.ai.centauruscloud.io/enforcement":null}}})");
+  Play(seconds(5));
+  EXPECT_EQ(Annotation("freed", api::kEnforcementAnnotation), "Cooperative") << "MPS has no say in this way";
 }
 
 TEST_F(PartWriterTest, WhatUsersWriteIsOverwritten) {
@@ -197,7 +202,7 @@ TEST_F(PartWriterTest, APodSaysMpsIfEachOfItsContainersWasGivenItsPartSo) {
   Hold("p");
   Hold("half", 2);
   holders_.held.push_back({"a", "half", "d", {{"alnair/vgpu-memory", {"GPU-0_4"}}}});
-  enforcer_.holders = {"p/c", "half/c"};
+  for (const char* one : {"p/c", "half/c"}) enforcer_.holders[one] = Enforcement::kMps;
   Play(seconds(5));
   EXPECT_EQ(Annotation("p", api::kEnforcementAnnotation), "MPS");
   EXPECT_EQ(Annotation("half", api::kEnforcementAnnotation), "None");
@@ -208,7 +213,7 @@ TEST_F(PartWriterTest, APodThatHasSaidNoneDoesNotSayMpsLaterWhateverTheRecordSay
   Hold("p");
   Play(seconds(5));
   ASSERT_EQ(Annotation("p", api::kEnforcementAnnotation), "None");
-  enforcer_.holders = {"p/c"};  // By an agent that ran before one that knew nothing of it.
+  enforcer_.holders = {{"p/c", Enforcement::kMps}};  // By an agent that ran before one that knew nothing of it.
   Play(seconds(30));
   EXPECT_EQ(Annotation("p", api::kEnforcementAnnotation), "None");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nodeagent/mps/mps_record.h"
+#include "nodeagent/sharing/given_record.h"
 
 #include <algorithm>
 #include <charconv>
@@ -7,6 +7,7 @@
 #include <fstream>
 #include <optional>
 #include <sstream>
+#include <utility>
 
 namespace grus {
 namespace {
@@ -51,7 +52,7 @@ std::set<std::int64_t> NumbersOf(const std::string& text) {
 
 }  // namespace
 
-MpsRecord::MpsRecord(std::string folder) : folder_(std::move(folder)) {
+GivenRecord::GivenRecord(std::string folder, Enforcement way) : folder_(std::move(folder)), way_(way) {
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(folder_, ignored)) {
     if (!entry.is_directory(ignored)) continue;
@@ -64,24 +65,24 @@ MpsRecord::MpsRecord(std::string folder) : folder_(std::move(folder)) {
   }
 }
 
-kube::Status MpsRecord::Set(PartResource resource, const std::vector<PartId>& ids, bool is_under_mps) {
+kube::Status GivenRecord::Set(PartResource resource, const std::vector<PartId>& ids, bool is_given_so) {
   const std::scoped_lock lock(mutex_);
   for (const std::string& gpu : GpusOf(ids)) {
     const auto known = given_.find(gpu);
     Ids next = known == given_.end() ? Ids() : known->second;
     for (const PartId& id : ids) {
       if (id.gpu != gpu) continue;
-      if (is_under_mps) next[resource].insert(id.number);
+      if (is_given_so) next[resource].insert(id.number);
       else if (const auto found = next.find(resource); found != next.end()) found->second.erase(id.number);
     }
-    if (known == given_.end() ? !is_under_mps : known->second == next) continue;
+    if (known == given_.end() ? !is_given_so : known->second == next) continue;
     if (kube::Status written = Write(gpu, next); !written) return written;
     given_[gpu] = std::move(next);
   }
   return {};
 }
 
-bool MpsRecord::HasAll(PartResource resource, const std::vector<PartId>& ids) const {
+bool GivenRecord::HasAll(PartResource resource, const std::vector<PartId>& ids) const {
   const std::scoped_lock lock(mutex_);
   const auto has = [&](const PartId& id) {
     const auto gpu = given_.find(id.gpu);
@@ -92,14 +93,19 @@ bool MpsRecord::HasAll(PartResource resource, const std::vector<PartId>& ids) co
   return !ids.empty() && std::ranges::all_of(ids, has);
 }
 
-std::vector<std::string> MpsRecord::gpus() const {
+bool GivenRecord::HasAll(const HeldParts& part) const {
+  return !part.ids.empty() && part.claimed.empty() &&
+         std::ranges::all_of(part.ids, [&](const auto& one) { return HasAll(one.first, one.second); });
+}
+
+std::vector<std::string> GivenRecord::gpus() const {
   const std::scoped_lock lock(mutex_);
   std::vector<std::string> gpus;
   for (const auto& [gpu, ids] : given_) gpus.push_back(gpu);
   return gpus;
 }
 
-kube::Status MpsRecord::Write(const std::string& gpu, const Ids& ids) const {
+kube::Status GivenRecord::Write(const std::string& gpu, const Ids& ids) const {
   const fs::path folder = fs::path(folder_) / gpu, path = folder / kFile, next = folder / (std::string(kFile) + ".new");
   std::error_code error;
   fs::create_directories(folder, error);
@@ -114,7 +120,8 @@ kube::Status MpsRecord::Write(const std::string& gpu, const Ids& ids) const {
   if (!error) fs::rename(next, path, error);
   if (!error) return {};
   return kube::Error(kube::ErrorCode::kUnavailable, "write " + path.string() + ": " + error.message() +
-                                                        "; the agent must be able to write to its folder for MPS");
+                                                        "; the agent must be able to write to its folder for " +
+                                                        std::string(NameOf(way_)));
 }
 
 }  // namespace grus
