@@ -27,9 +27,9 @@ demo-trial: setup  ## Measure how many GPUs two trainings are worth, on a local 
 	scripts/build release grus-manager kubectl-grus
 	scripts/demo-trial
 
-demo-share: setup  ## Three pods share one GPU, on a real kubelet; needs root
+demo-share: setup  ## Pods share one GPU and are held to their parts, on a real kubelet; needs root
 	scripts/install-packages --real-node
-	scripts/build release grus-node-agent kubectl-grus fake-nvml
+	scripts/build release grus-node-agent kubectl-grus fake-nvml fake-cuda fake-cuda-client fake-cuda-world grus-cuda
 	scripts/demo-share
 
 demo-interference: setup  ## Trainings that disturb each other on a GPU are parted, by a stock scheduler
