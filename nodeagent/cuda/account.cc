@@ -107,6 +107,15 @@ bool IsPlaceOf(const ProcessAccount& place, const ProcessIdentity& process) {
 
 }  // namespace
 
+void TellRefused(const char* why) {
+  char line[200] = "grus: GPU memory is refused: /run/grus/cuda: ";
+  const std::size_t start = std::strlen(line), length = std::min(std::strlen(why), sizeof(line) - start - 1);
+  std::memcpy(line + start, why, length);
+  line[start + length] = '\n';
+  // One call, so that lines of several processes do not mix. Who does not hear it cannot be helped.
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line, start + length + 1);
+}
+
 SharedAccount* SharedAccount::Open(const char* folder, const char** why) {
   const ErrnoKeeper keeper;
   *why = nullptr;
@@ -174,7 +183,7 @@ bool SharedAccount::Reserve(int gpu, std::uint64_t bytes) {
     Unlock();
     if (has_room) return true;
     if (is_final) {
-      if (!has_place) Tell(kFull, "1,024 processes of this container have some already");
+      if (!has_place) Tell(kFull, "1,024 processes of this container have some already; end some");
       return false;
     }
     Sweep();
@@ -217,7 +226,8 @@ bool SharedAccount::IsWhole() {
   mine_->looked.store(now, std::memory_order_relaxed);
   const ErrnoKeeper keeper;
   // A file is cut from its end.
-  return IsThere(&account_->processes[kMostProcesses - 1]) || Damaged("account was cut short");
+  return IsThere(&account_->processes[kMostProcesses - 1]) ||
+         Damaged("account was cut short; start the container again");
 }
 
 // Not pthread_mutex_timedlock: its time is of the clock that people set, and a wakeup is lost when the one who is to
@@ -229,10 +239,11 @@ bool SharedAccount::Lock() {
   const bool was_stuck = mine_->was_stuck.load(std::memory_order_relaxed);
   std::int64_t left = was_stuck ? kWaitNsWhenStuck : kWaitNs, next = 20'000;
   for (int tries = 0;; ++tries) {
-    if (!IsSharedAndRobust(account_->mutex)) return Damaged("the lock in account was overwritten");
+    if (!IsSharedAndRobust(account_->mutex))
+      return Damaged("the lock in account was overwritten; start the container again");
     const int got = pthread_mutex_trylock(&account_->mutex);
     if (got == 0 || got == EOWNERDEAD) return BeginLocked(me, got == EOWNERDEAD);
-    if (got != EBUSY) return Damaged("the lock in account is of no use any more");
+    if (got != EBUSY) return Damaged("the lock in account is of no use any more; start the container again");
     if (tries < kSpins) {
       Relax();
       continue;
@@ -252,7 +263,7 @@ bool SharedAccount::BeginLocked(const ProcessIdentity& me, bool has_owner_died) 
   if (has_owner_died) pthread_mutex_consistent(&account_->mutex);
   if (Load(account_->magic) != kAccountMagic) {
     Unlock();
-    return Damaged("account was overwritten");
+    return Damaged("account was overwritten; start the container again");
   }
   if (has_owner_died) RecountLocked();
   if (me.pid != 0) {
@@ -362,13 +373,7 @@ bool SharedAccount::Damaged(const char* why) {
 }
 
 void SharedAccount::Tell(Trouble trouble, const char* why) {
-  if ((told_.fetch_or(trouble, std::memory_order_relaxed) & trouble) != 0) return;
-  char line[200] = "grus: GPU memory is refused: ";
-  const std::size_t start = std::strlen(line), length = std::min(std::strlen(why), sizeof(line) - start - 1);
-  std::memcpy(line + start, why, length);
-  line[start + length] = '\n';
-  // One call, so that lines of several processes do not mix. Who does not hear it cannot be helped.
-  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line, start + length + 1);
+  if ((told_.fetch_or(trouble, std::memory_order_relaxed) & trouble) == 0) TellRefused(why);
 }
 
 }  // namespace grus::cuda

@@ -32,6 +32,9 @@
 
 namespace grus::cuda {
 
+// Says in one line on stderr that nothing more is allocated, and why.
+void TellRefused(const char* why);
+
 class SharedAccount {
  public:
   // Never freed. To be called when a program starts, before it allocates, and once for a folder: it forgets what this

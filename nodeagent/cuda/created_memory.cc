@@ -101,8 +101,8 @@ GRUS_EXPORT CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle* h
   std::uint64_t first = FirstHandle(*handle);
   LiveAllocation mapping;
   if (first == 0 && Recall(KeyOf(address), &mapping) && IsOf(mapping, LiveKind::kMapped)) {
-    first = mapping.context;
-    Remember(*handle, 0, kNoGpu, LiveKind::kSameAs, AsContext(first));
+    first = mapping.context;  // 0: imported, or of the host.
+    if (first != 0) Remember(*handle, 0, kNoGpu, LiveKind::kSameAs, AsContext(first));
   }
   if (first != 0) AddUse(first);
   return result;

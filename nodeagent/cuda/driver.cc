@@ -61,16 +61,6 @@ CUresult CtxGetDevice(CUdevice* device) {
   return Ask(found, {"cuCtxGetDevice"}, device);
 }
 
-CUresult CtxPushCurrent(CUcontext context) {
-  static std::atomic<void*> found;
-  return Ask(found, {"cuCtxPushCurrent_v2"}, context);
-}
-
-CUresult CtxPopCurrent(CUcontext* context) {
-  static std::atomic<void*> found;
-  return Ask(found, {"cuCtxPopCurrent_v2"}, context);
-}
-
 CUresult CtxFromGreenCtx(CUcontext* context, CUgreenCtx green) {
   static std::atomic<void*> found;
   return AskAside(found, {"cuCtxFromGreenCtx"}, context, green);

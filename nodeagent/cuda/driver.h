@@ -16,8 +16,6 @@ inline CUstream StreamOf(CUstream stream, Zero zero) {
 
 CUresult CtxGetCurrent(CUcontext* context);
 CUresult CtxGetDevice(CUdevice* device);
-CUresult CtxPushCurrent(CUcontext context);
-CUresult CtxPopCurrent(CUcontext* context);
 CUresult CtxFromGreenCtx(CUcontext* context, CUgreenCtx green);
 CUresult DeviceGetCount(int* count);
 CUresult DeviceGetUuid(CUuuid* uuid, CUdevice device);  // Of the MIG instance, where the device is one.

@@ -72,7 +72,7 @@ void* RealNamed(const char* name) {
   return RealDlsym(handle, name);
 }
 
-// How `symbol` is asked for, and what the driver says of it.
+// Ours in place of what the driver has handed out for `symbol`, where we have one.
 CUresult Handed(CUresult result, const char* symbol, void** function, int version, std::uint64_t flags) {
   if (result != kSuccess || symbol == nullptr || function == nullptr || *function == nullptr) return result;
   void* const ours = HookAsked(symbol, version, (flags & kPerThreadStream) != 0, *function);

@@ -200,11 +200,4 @@ void GpuTimeLaw::Completed(std::uint64_t now, const Mark& mark, std::uint64_t st
   mean_.store(mean - mean / 8 + took / 8, kRelaxed);
 }
 
-void GpuTimeLaw::AfterFork() {
-  for (Unmarked& unmarked : unmarked_) {
-    unmarked.charged.store(0, kRelaxed);
-    unmarked.took.store(0, kRelaxed);
-  }
-}
-
 }  // namespace grus::cuda

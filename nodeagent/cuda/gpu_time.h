@@ -71,8 +71,6 @@ class GpuTimeLaw {
   // launches queue behind it is charged: a queue that is not empty is taken for a GPU that works.
   void Blocked(std::uint64_t stream) { Of(stream).blocked.store(true, std::memory_order_relaxed); }
   void Waited(std::uint64_t ns) { time_->waited.fetch_add(ns, std::memory_order_relaxed); }
-  // In the child of a fork: what the parent has launched is not the child's to measure.
-  void AfterFork();
 
   LaunchCosts& costs() { return costs_; }
 

@@ -33,8 +33,8 @@ void* RealNamed(const char* name);
 
 // Ours, for an exported name. Null: we stand in for no such function.
 void* HookNamed(const char* name);
-// Ours, for a name that cuGetProcAddress was asked for, made for `version`; `real` is its answer, and is called from
-// now on if we had none. Null: likewise.
-void* HookAsked(const char* name, int version, bool is_per_thread, void* real);
+// Ours, for a name that cuGetProcAddress was asked for, made for `version`; `answer` is its answer, and is called from
+// now on if we had none. Null: likewise, or it is newer than all that we know.
+void* HookAsked(const char* name, int version, bool is_per_thread, void* answer);
 
 }  // namespace grus::cuda

@@ -13,6 +13,7 @@
 namespace grus::cuda {
 
 GRUS_EXPORT CUresult cuMemFreeAsync(CUdeviceptr pointer, CUstream stream);
+GRUS_EXPORT CUresult cuMemPoolDestroy(CUmemoryPool pool);
 
 namespace {
 
@@ -285,9 +286,15 @@ GRUS_EXPORT CUresult cuMemPoolCreate(CUmemoryPool* pool, const CUmemPoolProps* p
   const CUresult result = real(pool, properties);
   if (result != kSuccess || !IsLimited() || !IsOnDevice(properties->location)) return result;
   const int gpu = GpuOf(DeviceOf(properties->location));
-  const Lock lock(mutex);
-  if (gpu != kNoGpu) FindOrAdd(*pool, gpu);
-  return result;
+  if (gpu == kNoGpu) return result;
+  {
+    const Lock lock(mutex);
+    if (FindOrAdd(*pool, gpu) != nullptr) return result;
+  }
+  // More than can be counted: nothing could be held to the limit there.
+  if (auto* const destroy = GRUS_REAL(cuMemPoolDestroy)) destroy(*pool);
+  *pool = nullptr;
+  return kOutOfMemory;
 }
 
 GRUS_EXPORT CUresult cuMemPoolDestroy(CUmemoryPool pool) {

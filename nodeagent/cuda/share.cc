@@ -34,8 +34,13 @@ void Open() {
   const char* why = nullptr;
   account = SharedAccount::Open(Folder(), &why);
   is_limited = account != nullptr || why != nullptr;
-  if (is_limited) live = LiveAllocations::Make();
-  if (live == nullptr) account = nullptr;  // Nothing could be given back.
+  if (!is_limited) return;
+  live = LiveAllocations::Make();
+  if (live == nullptr) {  // Nothing could be given back.
+    account = nullptr;
+    why = "there is no memory";
+  }
+  if (account == nullptr) TellRefused(why);
 }
 
 }  // namespace

@@ -163,7 +163,10 @@ kube::Status CudaSharing::Give(const PartToGive& part, ContainerSetup& setup) {
   const std::string& gpu = part.ids.front().gpu;
   const std::string name = ShareName(part.resource, part.ids);
   // No memory would mean no limit.
-  if (part.memory_mib <= 0) return Error(ErrorCode::kUnavailable, "how much memory GPU " + gpu + " has is not known");
+  if (part.memory_mib <= 0)
+    return Error(
+        ErrorCode::kUnavailable,
+        "how much memory GPU " + gpu + " has is not known now; create the pod again once the node offers the GPU");
   std::int64_t milli = MilliOf(AmountsOf(part));
   if (part.resource == PartResource::kMemory) {
     milli = MatchHalves({.resource = part.resource, .gpu = gpu, .share = name, .at = clock_.Now()});

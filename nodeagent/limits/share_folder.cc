@@ -188,7 +188,11 @@ kube::Status ShareFolder::Make(std::span<const ShareLimits> parts, nanoseconds m
   if (fchmod(folder.fd(), 0700) != 0) return Failure("set the mode of", path_, Reason(errno));
   const auto replace = [&](const char* name, const void* content, std::size_t size, mode_t mode) -> kube::Status {
     const std::string why = Replace(folder.fd(), path_, name, content, size, mode);
-    return why.empty() ? kube::Status() : Failure("write", path_ + "/" + name, why);
+    constexpr char kRemedy[] =
+        "; the agent must be able to write to --cuda-shares (nodeAgent.sharing.cooperative.sharesFolder), 1 MiB for "
+        "each "
+        "container";
+    return why.empty() ? kube::Status() : Failure("write", path_ + "/" + name, why + kRemedy);
   };
   // Programs of the container run as any user.
   constexpr mode_t kRead = 0644, kWrite = 0666;

@@ -75,7 +75,9 @@ TEST_F(AccountDamageTest, AFileThatIsCutShortIsFoundOutAndAllIsRefused) {
               0)
         << left << " bytes left";
     const std::string told = ::testing::internal::GetCapturedStderr();
-    EXPECT_THAT(told, HasSubstr("grus: GPU memory is refused: account was cut short\n"));
+    EXPECT_THAT(
+        told,
+        HasSubstr("grus: GPU memory is refused: /run/grus/cuda: account was cut short; start the container again\n"));
     EXPECT_EQ(std::ranges::count(told, '\n'), 1);
   }
 }

@@ -60,10 +60,14 @@ TEST_F(CaptureTest, WhatAThreadsOwnStreamCapturesIsNotAllocatedNow) {
 
 TEST_F(CaptureTest, AnOldDriverWithoutModesMeasuresToo) {
   Share({}, {kGiB}, 500);
-  world_->Lack("cuThreadExchangeStreamCaptureMode");
+  world_->Fail("cuThreadExchangeStreamCaptureMode", 0, 801);
   const auto client = Start();
   client->Ask("start");
-  EXPECT_EQ(client->Ask("launch us1 8"), "ok");
+  world_->HoldBefore("cuEventRecord");
+  client->Tell("launch us1 8");
+  world_->AwaitHeld();  // A launch is marked.
+  world_->LetGo();
+  EXPECT_EQ(client->Hear(), "ok");
 }
 
 }  // namespace

@@ -57,6 +57,18 @@ TEST_F(ContextMemoryTest, WhatAPoolGaveIsForgottenWithTheDevicesContext) {
   EXPECT_EQ(Counted(), world_->Used(0));
 }
 
+TEST_F(ContextMemoryTest, APoolThatWasDestroyedEndsWithTheDevicesContext) {
+  Share({}, {kGiB});
+  const auto client = Start();
+  client->Ask("start");
+  const std::string pool = client->Ask("pool").substr(3);
+  EXPECT_THAT(client->Ask("frompool " + pool + " 67108864"), StartsWith("ok"));
+  EXPECT_EQ(client->Ask("destroypool " + pool), "ok");
+  EXPECT_GE(Counted(), 364 * kMiB) << "what lives of it keeps it";
+  EXPECT_EQ(client->Ask("reset"), "ok");
+  EXPECT_EQ(Counted(), 0U);
+}
+
 // As a context of one's own that ends, and was not the device's.
 TEST_F(ContextMemoryTest, APointerThatComesAgainGivesBackNothingThatWasAPools) {
   Share({.reuses_addresses = true}, {2 * kGiB});

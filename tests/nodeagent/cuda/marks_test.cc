@@ -50,7 +50,11 @@ TEST_F(MarksTest, APrimaryContextThatOthersUseIsMeasuredOn) {
   client->Ask("retain");
   EXPECT_EQ(client->Ask("launch us1 4"), "ok");
   EXPECT_EQ(client->Ask("release"), "ok");
-  EXPECT_EQ(client->Ask("launch us1 4"), "ok");
+  world_->HoldBefore("cuEventRecord");
+  client->Tell("launch us1 4");
+  world_->AwaitHeld();  // A launch is marked.
+  world_->LetGo();
+  EXPECT_EQ(client->Hear(), "ok");
   EXPECT_EQ(client->Ask("release"), "ok");
   EXPECT_EQ(Counted(), 0U);
   EXPECT_EQ(Counted(), world_->Used(0));

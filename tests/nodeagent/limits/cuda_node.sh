@@ -4,6 +4,7 @@
 : "${bin:?}" "${work:?}"
 
 # add_cuda_programs ROOT: a program that uses CUDA, the fake driver, and the C library that they need, in an image's files.
+# With that library's libdl.so.2 and libpthread.so.0, which libgrus-cuda.so needs, and in Debian's package are.
 add_cuda_programs() {
   local file
   mkdir -p "$1/usr/bin" "$1/usr/lib"
@@ -12,7 +13,8 @@ add_cuda_programs() {
   while read -r file; do
     mkdir -p "$1${file%/*}"
     cp -L "$file" "$1$file"
-  done < <(ldd "$bin/fake-cuda-client" "$bin/fake-cuda/libcuda.so.1" | grep -oE '/[^ ]+\.so[^ ]*' | grep -v fake-cuda | sort -u)
+  done < <(ldd "$bin/fake-cuda-client" "$bin/fake-cuda/libcuda.so.1" "$bin/cuda/libgrus-cuda.so" | grep -oE '/[^ ]+\.so[^ ]*' \
+    | grep -vE 'fake-cuda|libgrus' | sort -u)
 }
 
 # make_gpus GIB...: GPUs of so many GiB in $work/cuda, until end_gpus. Their UUIDs are in cuda_gpus.
