@@ -70,27 +70,27 @@ start_agent
 
 # --- without the library
 check "without the library the log says why" within 30 prints 'cannot be put on the node.*there is no such file' cat "$agent_log"
-check "the kubelet knows the plugin" within 20 is node/real-0 1k '.status.capacity.ai\.centauruscloud\.io/gpu-milli'
-check "and no part is offered" within 10 offers_milli 0
+check "the kubelet knows the plugin" within 40 is node/real-0 1k '.status.capacity.ai\.centauruscloud\.io/gpu-milli'
+check "and no part is offered" within 30 offers_milli 0
 
 # --- with it
 cp "$bin/cuda/libgrus-cuda.so" "$library"
 need "once it is there, the GPU is offered" within 30 offers_milli 1k
 uses third 300 20000 | kube create -f - >/dev/null
 need "a pod runs" runs third
-check "and says how it is held" within 15 equals Cooperative enforcement third
+check "and says how it is held" within 30 equals Cooperative enforcement third
 # 300 thousandths of what the driver leaves of 80 GiB.
 check "a program sees its part as all that there is" equals "ok $(mib 24426)" asks third total
 has_its_own() { (($(used_of_gpu 0) >= 20000)); }
-check "its program has what it asked for" within 10 has_its_own
-check "the agent counts what it has" within 10 equals "$(mib 20000)" eval 'printf "%.0f" "$(metric grus_cuda_memory_bytes third)"'
+check "its program has what it asked for" within 30 has_its_own
+check "the agent counts what it has" within 30 equals "$(mib 20000)" eval 'printf "%.0f" "$(metric grus_cuda_memory_bytes third)"'
 check "another program of it is refused what the first one has left no room for" equals "error 2" asks third "alloc $(mib 5000)"
 check "and gets what is left" prints '^ok 0x' asks third "alloc $(mib 4000)"
 check "a shell that uses no CUDA is none the wiser" equals "hello" kube exec third -- sh -c 'echo hello'
 check "what the container may have cannot be written there" fails kube exec third -- sh -c 'echo >/run/grus/cuda/limits'
 check "nor the library, nor who loads it" fails kube exec third -- sh -c 'echo >/run/grus/cuda/libgrus-cuda.so || echo >/etc/ld.so.preload'
 refused() { (($(metric grus_cuda_refusals_total third) >= 1)); }
-check "the agent counts that one was refused" within 10 refused
+check "the agent counts that one was refused" within 30 refused
 
 uses other 500 40000 | kube create -f - >/dev/null
 check "a second pod of the GPU runs" runs other
@@ -103,7 +103,7 @@ stop_agent KILL
 check "without an agent it is held as before" equals "error 2" asks third "alloc $(mib 5000)"
 start_agent
 check "the next one offers what was offered" within 30 offers_milli 1k
-check "and knows what it has" within 15 equals "$(mib 20000)" eval 'printf "%.0f" "$(metric grus_cuda_memory_bytes third)"'
+check "and knows what it has" within 30 equals "$(mib 20000)" eval 'printf "%.0f" "$(metric grus_cuda_memory_bytes third)"'
 check "no container has noticed" equals "$(<"$work/containers")" containers_of
 check "it is held as before" equals "error 2" asks third "alloc $(mib 5000)"
 
@@ -119,13 +119,13 @@ play
 
 # --- programs end
 # Once what the driver said before is forgotten.
-check "a program has more, and is killed" within 20 prints '^ok 0x' asks third "alloc $(mib 4000)" crash
-check "a program that was killed leaves room" within 20 prints '^ok 0x' asks third "alloc $(mib 4000)"
+check "a program has more, and is killed" within 40 prints '^ok 0x' asks third "alloc $(mib 4000)" crash
+check "a program that was killed leaves room" within 40 prints '^ok 0x' asks third "alloc $(mib 4000)"
 is_again() { equals "1 Running" kube get pod third -o 'jsonpath={.status.containerStatuses[0].restartCount} {.status.phase}'; }
 check "the container's own program ends" kube exec third -- sh -c 'kill $(busybox pidof sleep)'
 check "and the container starts again" within 60 is_again
-check "with its part" within 10 equals "ok $(mib 24426)" asks third total
-check "of which its program has again what it asks for" within 10 equals "error 2" asks third "alloc $(mib 5000)"
+check "with its part" within 30 equals "ok $(mib 24426)" asks third total
+check "of which its program has again what it asks for" within 30 equals "error 2" asks third "alloc $(mib 5000)"
 
 # --- the label goes
 kube label node real-0 sharing.ai.centauruscloud.io/enforcement- >/dev/null
@@ -136,5 +136,5 @@ is_unlabelled() { # New parts are given without, once the agent has seen it.
   uses plain 100 1 | kube create -f - && runs plain && equals "ok $(mib $((80 << 10)))" asks plain total
 }
 check "a new pod is given its part without a limit" within 90 is_unlabelled
-check "and says so" within 15 equals None enforcement plain
+check "and says so" within 30 equals None enforcement plain
 finish
