@@ -152,8 +152,7 @@ Mark GpuTimeLaw::Launched(std::uint64_t now, std::uint64_t key, std::uint64_t st
           .charged = admission.cost + before,
           .begin = before == 0 ? now : unmarked.begin.load(kRelaxed),
           .last = before == 0 ? now : unmarked.last.load(kRelaxed),
-          .one_in = admission.one_in,
-          .blocked = unmarked.blocked.exchange(false, kRelaxed)};
+          .one_in = admission.one_in};
 }
 
 // Charges the launches before the mark that were not marked. They took what they were thought to, and for each that is
@@ -163,7 +162,7 @@ void GpuTimeLaw::ChargeBefore(const Mark& mark, std::uint64_t start, std::uint64
   Unmarked& unmarked = Of(mark.stream);
   const std::uint64_t begin = std::max(mark.begin, unmarked.measured_until);
   if (begin >= start) return;
-  const bool waited = !mark.blocked && start > mark.launched + kQueued;
+  const bool waited = start > mark.launched + kQueued;
   const std::uint64_t until = waited ? std::max(mark.launched, begin) : start;
   const std::int64_t thought =
       unmarked.carried + static_cast<std::int64_t>(mark.before) +

@@ -11,7 +11,8 @@
 // Threads: all functions but Completed() may be called by any at once, and take no lock; Completed() by one at a time.
 // Time is CLOCK_MONOTONIC in ns and a parameter; nothing here waits. Errors of the estimates are bounded by what is
 // measured; the measure is wall time, so it counts in full what a program of another container took in between. The
-// agent knows that overlap and grants a higher rate for it (nodeagent/limits/lending.h).
+// agent knows that overlap and grants a higher rate for it (nodeagent/limits/lending.h). The law is not told of copies,
+// waits for events and the like: the time for which launches queue behind those is charged, too.
 //
 //   for (;;) {
 //     admission = law.Admit(now, key, stream);
@@ -51,7 +52,6 @@ struct Mark {
   std::uint64_t begin = 0;    // the first of which was at this time,
   std::uint64_t last = 0;     // and the last at this.
   std::uint32_t one_in = 1;
-  bool blocked = false;  // Other work than launches was put into the stream before it.
 };
 
 class GpuTimeLaw {
@@ -67,9 +67,6 @@ class GpuTimeLaw {
   void Completed(std::uint64_t now, const Mark& mark, std::uint64_t start, std::uint64_t end);
   // The launch cannot be measured (an event failed): its estimate stands.
   void Dropped(const Mark& mark) { costs_.Learn(mark.key, mark.took); }
-  // A copy, a wait for an event, a host function or the like was put into the stream. Without this, the time for which
-  // launches queue behind it is charged: a queue that is not empty is taken for a GPU that works.
-  void Blocked(std::uint64_t stream) { Of(stream).blocked.store(true, std::memory_order_relaxed); }
   void Waited(std::uint64_t ns) { time_->waited.fetch_add(ns, std::memory_order_relaxed); }
 
   LaunchCosts& costs() { return costs_; }
@@ -78,7 +75,6 @@ class GpuTimeLaw {
   // Launches since the last mark of a stream (of several, where their numbers fall together).
   struct alignas(64) Unmarked {
     std::atomic<std::uint64_t> charged, took, begin, last;
-    std::atomic<bool> blocked;
     std::uint64_t measured_until;  // The end of its last completed mark.
     std::int64_t carried;          // What marks said of launches before them, and that found no room there.
   };

@@ -2,7 +2,6 @@
 // Memory that a pointer names: plain, with a pitch, managed.
 #include "nodeagent/cuda/driver.h"
 #include "nodeagent/cuda/hooks.h"
-#include "nodeagent/cuda/pools.h"
 #include "nodeagent/cuda/share.h"
 
 namespace grus::cuda {
@@ -55,8 +54,7 @@ CUresult Free(CUresult (*real)(Pointer), Pointer pointer) {
   const CUresult result = real(pointer);
   if (!is_known) return result;
   if (result != kSuccess) RememberAgain(freed);
-  else if (freed.kind == static_cast<std::uint32_t>(LiveKind::kPooled)) FreedFromPool(freed);
-  else GiveBack(freed.gpu, freed.bytes);
+  else GiveBackFreed(freed);
   return result;
 }
 

@@ -183,8 +183,7 @@ CUresult FreeInOrder(CUresult (*real)(CUdeviceptr, CUstream), Zero zero, CUdevic
   if (driver::IsCaptured(StreamOf(stream, zero)) || !TakeBack(pointer, &freed)) return real(pointer, stream);
   const CUresult result = real(pointer, stream);
   if (result != kSuccess) RememberAgain(freed);
-  else if (freed.kind == static_cast<std::uint32_t>(LiveKind::kPooled)) FreedFromPool(freed);
-  else GiveBack(freed.gpu, freed.bytes);
+  else GiveBackFreed(freed);
   return result;
 }
 

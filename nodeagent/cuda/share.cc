@@ -95,10 +95,14 @@ void Remember(std::uint64_t key, std::uint64_t bytes, int gpu, LiveKind kind, co
 void RememberAgain(const LiveAllocation& taken) {
   LiveAllocation replaced;
   if (live == nullptr) return;
-  if (!live->Insert(taken, &replaced) || replaced.key == 0) return;
-  // It was freed in a way that nobody saw. What is of a pool is charged by what the pool has reserved.
-  if (replaced.kind == static_cast<std::uint32_t>(LiveKind::kPooled)) FreedFromPool(replaced);
-  else GiveBack(replaced.gpu, replaced.bytes);
+  // It was freed in a way that nobody saw.
+  if (live->Insert(taken, &replaced) && replaced.key != 0) GiveBackFreed(replaced);
+}
+
+void GiveBackFreed(const LiveAllocation& taken) {
+  // What is of a pool is charged by what the pool has reserved.
+  if (taken.kind == static_cast<std::uint32_t>(LiveKind::kPooled)) FreedFromPool(taken);
+  else GiveBack(taken.gpu, taken.bytes);
 }
 
 bool Recall(std::uint64_t key, LiveAllocation* found) { return TheAccount() != nullptr && live->Find(key, found); }

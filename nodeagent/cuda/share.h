@@ -39,6 +39,7 @@ void Remember(std::uint64_t key, std::uint64_t bytes, int gpu, LiveKind kind, co
 bool Recall(std::uint64_t key, LiveAllocation* found);    // It stays.
 bool TakeBack(std::uint64_t key, LiveAllocation* taken);  // One caller alone gets it.
 void RememberAgain(const LiveAllocation& taken);
+void GiveBackFreed(const LiveAllocation& taken);  // The program has freed it.
 void GiveBackAllOf(const void* context);
 void ForgetAllOf(const void* context);  // Without giving back.
 // Before a context ends: in the place of the context they have what is returned. Either it has ended, and

@@ -190,8 +190,7 @@ kube::Status ShareFolder::Make(std::span<const ShareLimits> parts, nanoseconds m
     const std::string why = Replace(folder.fd(), path_, name, content, size, mode);
     constexpr char kRemedy[] =
         "; the agent must be able to write to --cuda-shares (nodeAgent.sharing.cooperative.sharesFolder), 1 MiB for "
-        "each "
-        "container";
+        "each container";
     return why.empty() ? kube::Status() : Failure("write", path_ + "/" + name, why + kRemedy);
   };
   // Programs of the container run as any user.

@@ -61,7 +61,7 @@ class Client {
     AddMemoryCommands(commands_);
     AddBlockCommands(commands_);
     AddWorkCommands(commands_);
-    AddMixedCommand(commands_);
+    AddRandomCommands(commands_);
     commands_["pid"] = [](const Words&) { return Answer(kSuccess, std::to_string(getpid())); };
     commands_["start"] = [this](const Words& words) {
       const std::string answer = commands_["init"](words);

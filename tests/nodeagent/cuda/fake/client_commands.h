@@ -19,7 +19,7 @@ using Commands = std::map<std::string, std::function<std::string(const Words&)>>
 void AddMemoryCommands(Commands& commands);
 void AddBlockCommands(Commands& commands);
 void AddWorkCommands(Commands& commands);
-void AddMixedCommand(Commands& commands);
+void AddRandomCommands(Commands& commands);
 
 // The nth word as a number, decimal or 0x…; `otherwise` if there is none.
 std::uint64_t Number(const Words& words, std::size_t nth, std::uint64_t otherwise = 0);

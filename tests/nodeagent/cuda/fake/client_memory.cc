@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Commands about GPUs, contexts and plain memory.
-#include <map>
-#include <random>
-
 #include "tests/nodeagent/cuda/fake/client_commands.h"
 #include "tests/nodeagent/cuda/fake/client_driver.h"
 
@@ -11,36 +8,6 @@ namespace grus::cuda::fake {
 namespace {
 
 std::string Size(std::size_t bytes) { return std::to_string(bytes); }
-
-// random SEED CALLS MOST_BYTES: allocates and frees, one as often as the other. Says how many were allocated and
-// refused, and what is still allocated.
-std::string Random(const Words& words) {
-  std::mt19937_64 random(Number(words, 0, 1));
-  const std::uint64_t calls = Number(words, 1, 1000), most = Number(words, 2, 64 << 20);
-  std::vector<std::pair<CUdeviceptr, std::uint64_t>> live;
-  std::uint64_t refused = 0, allocated = 0, bytes = 0;
-  for (std::uint64_t i = 0; i < calls; ++i) {
-    if (live.empty() || random() % 2 == 0) {
-      CUdeviceptr pointer = 0;
-      const std::uint64_t size = 1 + random() % most;
-      const CUresult result = Call<decltype(cuMemAlloc_v2)>("cuMemAlloc_v2", &pointer, size);
-      if (result != kSuccess && result != kOutOfMemory) return Answer(result);
-      if (result == kOutOfMemory) ++refused;
-      if (result != kSuccess) continue;
-      ++allocated;
-      bytes += size;
-      live.emplace_back(pointer, size);
-    } else {
-      std::swap(live[random() % live.size()], live.back());
-      if (const CUresult result = Call<decltype(cuMemFree_v2)>("cuMemFree_v2", live.back().first); result != kSuccess) {
-        return Answer(result);
-      }
-      bytes -= live.back().second;
-      live.pop_back();
-    }
-  }
-  return Answer(kSuccess, Size(allocated) + " " + Size(refused) + " " + Size(live.size()) + " " + Size(bytes));
-}
 
 }  // namespace
 
@@ -153,7 +120,6 @@ void AddMemoryCommands(Commands& commands) {
   commands["free1"] = [](const Words& words) {  // free1 POINTER
     return Answer(Call<decltype(cuMemFree)>("cuMemFree", static_cast<CUdeviceptr_v1>(Number(words, 0))));
   };
-  commands["random"] = Random;
 }
 
 }  // namespace grus::cuda::fake

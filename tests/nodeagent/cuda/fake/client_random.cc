@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// mixed SEED CALLS MOST_BYTES: allocates and frees in each of the ways that there are, one as often as the other. Says
-// how many were allocated and how many refused.
+// random SEED CALLS MOST_BYTES, and mixed, of the same: allocates and frees plain memory, or in each of the ways that
+// there are, one as often as the other. Says how many were allocated and how many refused.
 #include <array>
 #include <random>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -93,14 +94,14 @@ constexpr std::array kWays = {
     Way{TakeArray, FreeArray}, Way{TakeContext, FreeContext},
 };
 
-std::string Mixed(const Words& words) {
+std::string Walk(const Words& words, std::span<const Way> ways) {
   std::mt19937_64 random(Number(words, 0, 1));
   const std::uint64_t calls = Number(words, 1, 1000), most = Number(words, 2, 64 << 20);
   std::vector<std::pair<const Way*, std::uint64_t>> live;
   std::uint64_t refused = 0, allocated = 0;
   for (std::uint64_t i = 0; i < calls; ++i) {
     if (live.empty() || random() % 2 == 0) {
-      const Way& way = kWays[random() % kWays.size()];
+      const Way& way = ways[random() % ways.size()];
       std::uint64_t handle = 0;
       const CUresult result = way.take(1 + random() % most, &handle);
       if (result != kSuccess && result != kOutOfMemory) return Answer(result);
@@ -123,6 +124,9 @@ std::string Mixed(const Words& words) {
 
 }  // namespace
 
-void AddMixedCommand(Commands& commands) { commands["mixed"] = Mixed; }
+void AddRandomCommands(Commands& commands) {
+  commands["random"] = [](const Words& words) { return Walk(words, std::span(kWays).first<1>()); };
+  commands["mixed"] = [](const Words& words) { return Walk(words, kWays); };
+}
 
 }  // namespace grus::cuda::fake
