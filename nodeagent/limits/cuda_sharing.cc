@@ -77,10 +77,8 @@ void CudaSharing::FollowLibrary() {
       options_.library.empty() ? Error(ErrorCode::kNotFound, "--cuda-library is not set") : library_.Install();
   install_at_ = now + (installed ? kInstallAgain : kTryAgain);
   if (!installed && news_.IsNews(installed.error(), now)) {
-    log_.Warn(
-        "libgrus-cuda.so cannot be put on the node: no parts of GPUs are offered for which the node's label asks "
-        "for it, and no container starts that has it",
-        {{"error", installed.error().message()}});
+    log_.Warn("libgrus-cuda.so cannot be put on the node: what needs it is not offered and does not start",
+              {{"error", installed.error().message()}});
   }
   if (installed) news_.Reset();
   const std::scoped_lock lock(mutex_);

@@ -22,45 +22,59 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-constexpr char kFolderVariable[] = "GRUS_TEST_FOLDER";
+int HasNothingOfTheOneBeforeTheExec(SharedAccount& account) {
+  if (account.Used(0) != 300) return 1;  // Of the parent.
+  if (!account.Reserve(0, 700)) return 2;
+  account.GiveBack(0, 650);
+  return account.Used(0) == 350 ? 0 : 3;
+}
 
-class AccountProcessesTest : public AccountTest {
- protected:
-  // A program that opens the account of kFolderVariable: this one again, with a test that runs only then.
-  void BeTheOtherProgram(const char* test) const {
-    setenv(kFolderVariable, folder().c_str(), 1);
-    const std::string filter = std::string("--gtest_filter=AccountOfAnotherProgram.DISABLED_") + test;
-    execl("/proc/self/exe", "test", filter.c_str(), "--gtest_also_run_disabled_tests", "--gtest_brief=1", nullptr);
+int CountsBesideItsParent(SharedAccount& account) {
+  if (account.Used(0) != 300) return 1;
+  return !account.Reserve(0, 701) && account.Reserve(0, 700) ? 0 : 2;
+}
+
+// Another program that opens the account of a folder: this one again, which then plays a part and runs no test.
+class OtherProgram : public ::testing::Environment {
+ public:
+  void SetUp() override {
+    const char* const folder = std::getenv(kFolder);
+    if (folder == nullptr) return;
+    SharedAccount& account = MustOpen(folder);
+    const std::string part = std::getenv(kPart);
+    if (part == "after exec") _exit(HasNothingOfTheOneBeforeTheExec(account));
+    if (part == "beside its parent") _exit(CountsBesideItsParent(account));
+    _exit(100);
   }
+
+  // What this program starts from now on is that one.
+  static void Announce(const std::string& folder, const char* part) {
+    setenv(kFolder, folder.c_str(), 1);
+    setenv(kPart, part, 1);
+  }
+  static void Withdraw() { unsetenv(kFolder); }
+
+  // Returns only if it fails.
+  static int Become(const std::string& folder, const char* part) {
+    Announce(folder, part);
+    execl("/proc/self/exe", "other-program", nullptr);
+    return 101;
+  }
+
+ private:
+  static constexpr char kFolder[] = "GRUS_TEST_FOLDER";
+  static constexpr char kPart[] = "GRUS_TEST_PART";
 };
+[[maybe_unused]] ::testing::Environment* const other_program = ::testing::AddGlobalTestEnvironment(new OtherProgram);
 
-class AccountOfAnotherProgram : public ::testing::Test {
- protected:
-  SharedAccount& account() { return MustOpen(std::getenv(kFolderVariable)); }
-};
-
-TEST_F(AccountOfAnotherProgram, DISABLED_HasNothingOfTheOneBeforeTheExec) {
-  SharedAccount& mine = account();
-  EXPECT_EQ(mine.Used(0), 300u);  // Of the parent.
-  EXPECT_TRUE(mine.Reserve(0, 700));
-  mine.GiveBack(0, 650);
-  EXPECT_EQ(mine.Used(0), 350u);
-}
-
-TEST_F(AccountOfAnotherProgram, DISABLED_CountsBesideTheParent) {
-  SharedAccount& mine = account();
-  EXPECT_EQ(mine.Used(0), 300u);
-  EXPECT_FALSE(mine.Reserve(0, 701));
-  EXPECT_TRUE(mine.Reserve(0, 700));
-}
+class AccountProcessesTest : public AccountTest {};
 
 TEST_F(AccountProcessesTest, AfterExecAProcessHasNothingAndKeepsOnePlace) {
   SharedAccount& account = MustOpen(folder());
   ASSERT_TRUE(account.Reserve(0, 300));
   const pid_t child = Start([&] {
     if (!account.Reserve(0, 200)) return 1;
-    BeTheOtherProgram("HasNothingOfTheOneBeforeTheExec");
-    return 2;
+    return OtherProgram::Become(folder(), "after exec");
   });
   siginfo_t info = {};
   ASSERT_EQ(waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT), 0);
@@ -73,12 +87,12 @@ TEST_F(AccountProcessesTest, AfterExecAProcessHasNothingAndKeepsOnePlace) {
 TEST_F(AccountProcessesTest, ASpawnedProgramCountsBesideItsParent) {
   SharedAccount& account = MustOpen(folder());
   ASSERT_TRUE(account.Reserve(0, 300));
-  setenv(kFolderVariable, folder().c_str(), 1);
-  const char* const words[] = {"test", "--gtest_filter=AccountOfAnotherProgram.DISABLED_CountsBesideTheParent",
-                               "--gtest_also_run_disabled_tests", "--gtest_brief=1", nullptr};
+  const char* const words[] = {"other-program", nullptr};
   pid_t child = 0;
+  OtherProgram::Announce(folder(), "beside its parent");
   // By vfork, in glibc.
   ASSERT_EQ(posix_spawn(&child, "/proc/self/exe", nullptr, nullptr, const_cast<char* const*>(words), environ), 0);
+  OtherProgram::Withdraw();
   EXPECT_EQ(ExitOf(child), 0);
   EXPECT_EQ(account.Used(0), 300u);
 }
@@ -215,8 +229,7 @@ TEST_F(AccountProcessesTest, TheLockOutlivesAnExecByAnotherThread) {
                 pause();
               }).detach();
               is_held.Await();
-              BeTheOtherProgram("HasNothingOfTheOneBeforeTheExec");
-              return 2;
+              return OtherProgram::Become(folder(), "after exec");
             }),
             0);
 }
