@@ -6,13 +6,15 @@
 // charged what its key is thought to cost, at once. Some launches are marked: the caller records an event before and
 // one after, in the launch's stream, and tells the law when both are complete; then the charge for all launches since
 // the mark before is replaced by what was measured (busy_time.h: what ran side by side is charged once). A balance
-// below zero is debt: launches wait until it is paid back. Long launches are all marked, short ones one in 128.
+// below zero is debt: launches wait until it is paid back. Long launches are all marked, short ones one in 128. While
+// the container may have the whole GPU, though it is guaranteed a part, the balance bounds what it has queued there.
 //
 // Threads: all functions but Completed() may be called by any at once, and take no lock; Completed() by one at a time.
 // Time is CLOCK_MONOTONIC in ns and a parameter; nothing here waits. Errors of the estimates are bounded by what is
 // measured; the measure is wall time, so it counts in full what a program of another container took in between. The
 // agent knows that overlap and grants a higher rate for it (nodeagent/limits/lending.h). The law is not told of copies,
-// waits for events and the like: the time for which launches queue behind those is charged, too.
+// waits for events and the like: a launch that waits behind those, or for another container's turn, is charged for that
+// time only if launches of its own stream were before it.
 //
 //   for (;;) {
 //     admission = law.Admit(now, key, stream);
@@ -40,7 +42,9 @@ struct Admission {
   std::uint64_t cost = 0;    // and what it will be charged: less while others run as well.
   std::uint32_t one_in = 0;  // How many launches like it there are to one that is marked.
   bool mark = false;
-  bool count = false;  // The key is not well known yet.
+  bool count = false;     // The key is not well known yet.
+  bool is_new = false;    // It was never measured.
+  bool was_held = false;  // It is the first after launches waited.
 };
 
 // A launch that is measured. A value: the caller keeps it with the events, in the order of launches.
@@ -52,6 +56,8 @@ struct Mark {
   std::uint64_t begin = 0;    // the first of which was at this time,
   std::uint64_t last = 0;     // and the last at this.
   std::uint32_t one_in = 1;
+  bool is_new = false;    // The launch's key was never measured.
+  bool was_held = false;  // The launch is the first after launches waited.
 };
 
 class GpuTimeLaw {
@@ -66,7 +72,7 @@ class GpuTimeLaw {
   // The marked launch ran from `start` to `end` (CLOCK_MONOTONIC). Of one stream in the order of launches.
   void Completed(std::uint64_t now, const Mark& mark, std::uint64_t start, std::uint64_t end);
   // The launch cannot be measured (an event failed): its estimate stands.
-  void Dropped(const Mark& mark) { costs_.Learn(mark.key, mark.took); }
+  void Dropped(const Mark& mark);
   void Waited(std::uint64_t ns) { time_->waited.fetch_add(ns, std::memory_order_relaxed); }
 
   LaunchCosts& costs() { return costs_; }
@@ -84,19 +90,21 @@ class GpuTimeLaw {
     std::uint64_t took, charged;  // Charged is less where others ran as well.
   };
 
+  void Learn(const Mark& mark, std::uint64_t took);
   void ChargeBefore(const Mark& mark, std::uint64_t start, std::uint64_t took, Used& used);
   Unmarked& Of(std::uint64_t stream);
   std::uint32_t Rate(std::uint64_t now) const;
   std::int64_t Fill(std::uint64_t now, std::uint32_t rate);
   void Charge(std::int64_t ns);
+  void ForgetDebt();
 
   // All start as zeroes, so that objects of static storage take no room in the library's file.
   const Limits* files_ = nullptr;
   const GpuLimits* limits_ = nullptr;
   GpuTime* time_ = nullptr;
-  std::atomic<std::uint64_t> mean_ = 0;     // Of what was measured last: a guess for an unknown key.
+  std::atomic<std::uint64_t> marked_ = 0;   // Charged for marks that are not complete.
   std::atomic<std::uint32_t> overlap_ = 0;  // Of a launch's time, the part in which others ran as well, of 1,024.
-  std::atomic<std::int64_t> wanted_ = 0;    // In debt: launches wait until the balance is this; 0: not in debt.
+  std::atomic<std::uint64_t> pause_ = 0;    // In debt: launches wait until what is earned in so long is there.
   Unmarked unmarked_[kStreams] = {};
   LaunchCosts costs_;
 };

@@ -8,12 +8,13 @@
 //
 // What containers charge themselves is wall time, and counts what others took in between in full. Where the timelines
 // of two overlap, each got a part only; the rates are raised by as much, so that the shares are of work done, and the
-// GPU is full.
+// GPU is full. The rate of one that is idle is raised by what it will overlap once it wakes up; one that charged itself
+// for a long launch overlaps all others until that time is over, as its timeline tells of the launch when it has ended.
 //
 // All that comes from a container may be a lie. A liar can look busy, and so keep its own share from being lent and get
-// of what others leave idle; or idle, and so get no more than its guarantee. By a forged timeline it can raise its own
-// rate, and that of those that work beside it, to at most what it would be times as many as are busy together. It
-// cannot lower the rate of others below their guarantee.
+// of what others leave idle; or idle, and so get no more than its guarantee. By a forged timeline, or a forged charge,
+// it can raise its own rate, and that of those that work beside it, to at most what it would be times as many as are
+// busy together. It cannot lower the rate of others below their guarantee.
 //
 // Not safe for threads. Time is a parameter.
 #pragma once
@@ -44,7 +45,7 @@ class Lending {
     std::uint64_t charged = 0, waited = 0;
     std::uint64_t owed = 0;  // Charged ahead of time: a launch of 500 ms keeps a container busy for five looks.
     double worked = 1;       // The part of its wall time in which the GPU worked for it.
-    bool is_new = true;
+    bool is_new = true, was_idle = true;
   };
   std::map<std::string, Seen> seen_;
   std::uint64_t looked_ = 0;

@@ -3,16 +3,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace grus::cuda {
 namespace {
 
-constexpr std::uint64_t kStart = 1000 * kSec;    // What the clock says when a node starts.
-constexpr std::uint64_t kLaunchCpu = 2 * kUs;    // CPU time of a launch,
-constexpr std::uint64_t kLatency = 5 * kUs;      // and until an idle GPU runs it.
-constexpr std::uint64_t kLateWake = 60 * kUs;    // A sleep ends so much late.
-constexpr std::uint64_t kPollEvery = 200 * kUs;  // The library looks at its marks so often while it launches.
-constexpr std::uint64_t kEventStep = 500;        // The resolution of events.
+constexpr std::uint64_t kStart = 1000 * kSec;  // What the clock says when a node starts.
+constexpr std::uint64_t kLaunchCpu = 2 * kUs;  // CPU time of a launch,
+constexpr std::uint64_t kLatency = 5 * kUs;    // and until an idle GPU runs it.
+constexpr std::uint64_t kLateWake = 60 * kUs;  // A sleep ends so much late.
+constexpr std::uint64_t kLongestSleep = kMs;   // And is no longer than this.
+constexpr std::size_t kMostMarks = 64;         // In a context, that are not complete.
+constexpr std::uint64_t kEventStep = 500;      // The resolution of events.
 constexpr std::uint64_t kLookEvery = 100 * kMs;
 constexpr std::int64_t kGpuClock = 987'654'321;  // The GPU's clock is behind the CPU's by so much.
 
@@ -37,7 +39,6 @@ struct SimNode::Process {
   std::unique_ptr<GpuTimeLaw> law = std::make_unique<GpuTimeLaw>();
   GpuClock clock;
   std::deque<std::unique_ptr<Marked>> marks;
-  std::uint64_t polled = 0;
 };
 
 struct SimNode::Thread {
@@ -76,6 +77,8 @@ SimNode::~SimNode() = default;
 
 std::uint32_t SimNode::milli(std::size_t container) const { return containers_[container]->limits->gpus[0].milli; }
 
+std::uint32_t SimNode::rate(std::size_t container) const { return containers_[container]->limits->gpus[0].rate.load(); }
+
 GpuTime& SimNode::time(std::size_t container) { return *containers_[container]->time; }
 
 void SimNode::SetRate(std::size_t container, std::uint32_t rate) {
@@ -83,7 +86,6 @@ void SimNode::SetRate(std::size_t container, std::uint32_t rate) {
 }
 
 void SimNode::Poll(Process& process, std::uint64_t now) {
-  process.polled = now;
   for (auto& marked : process.marks) {
     if (marked->is_told || marked->run.end == 0 || marked->run.end > now) continue;
     const std::int64_t start = OnGpuClock(marked->run.start + kStart), end = OnGpuClock(marked->run.end + kStart);
@@ -92,6 +94,18 @@ void SimNode::Poll(Process& process, std::uint64_t now) {
     marked->is_told = true;
   }
   while (!process.marks.empty() && process.marks.front()->is_told) process.marks.pop_front();
+}
+
+// Null: it is not measured.
+SimRun* SimNode::AddMark(Process& process, const Mark& mark) {
+  const auto pending = std::ranges::count(process.marks, false, [](const auto& one) { return one->is_told; });
+  if (static_cast<std::size_t>(pending) >= kMostMarks) {
+    process.law->Dropped(mark);
+    return nullptr;
+  }
+  ++marks_;
+  process.marks.push_back(std::make_unique<Process::Marked>(Process::Marked{.mark = mark, .run = {}}));
+  return &process.marks.back()->run;
 }
 
 void SimNode::Step(Thread& thread, std::uint64_t now) {
@@ -106,7 +120,10 @@ void SimNode::Step(Thread& thread, std::uint64_t now) {
     thread.next = now + 20 * kUs;
     return;
   }
-  thread.syncs = false;
+  if (std::exchange(thread.syncs, false) && program.pause > 0) {
+    thread.next = now + program.pause;
+    return;
+  }
   if (queued >= program.queue_limit) {
     thread.next = now + 50 * kUs;
     return;
@@ -120,17 +137,14 @@ void SimNode::Step(Thread& thread, std::uint64_t now) {
     const Admission admission = process.law->Admit(now + kStart, key, thread.stream);
     if (admission.wait > 0) {
       Poll(process, now);
-      process.law->Waited(admission.wait + kLateWake);
-      thread.next = now + admission.wait + kLateWake;
+      const std::uint64_t slept = std::min(admission.wait, kLongestSleep) + kLateWake;
+      process.law->Waited(slept);
+      thread.next = now + slept;
       return;
     }
+    if (admission.mark) Poll(process, now);
     const Mark mark = process.law->Launched(now + kStart, key, thread.stream, admission);
-    if (admission.mark) {
-      process.marks.push_back(std::make_unique<Process::Marked>(Process::Marked{.mark = mark, .run = {}}));
-      kernel.run = &process.marks.back()->run;
-      ++marks_;
-    }
-    if (now - process.polled > kPollEvery) Poll(process, now);
+    if (admission.mark) kernel.run = AddMark(process, mark);
   }
   gpu_.Launch(process.context, thread.stream, kernel);
   ++launches_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node in virtual time: a GPU (sim_gpu.h), programs in containers that launch through the law as libgrus-cuda does,
-// and the agent that lends. Deterministic.
+// A node in virtual time: a GPU (sim_gpu.h), programs in containers that launch through the law as libgrus-cuda does
+// (launches.cc, marks.cc), and the agent that lends. Deterministic.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +27,7 @@ struct SimProgram {
   std::uint64_t gap = 0;  // CPU time between launches, beside what a launch itself takes.
   std::uint64_t start = 0, stop = ~std::uint64_t{0};
   std::size_t sync_every = 0;      // Waits for its stream after so many launches; 0: never.
+  std::uint64_t pause = 0;         // And then does something else for so long.
   std::size_t queue_limit = 1024;  // As the driver's: a launch blocks while so many are queued.
   bool is_limited = true;          // Not: it escaped, its launches are not seen by the law.
 };
@@ -52,6 +53,7 @@ class SimNode {
   std::size_t size() const { return containers_.size(); }
   std::uint32_t milli(std::size_t container) const;
   GpuTime& time(std::size_t container);
+  std::uint32_t rate(std::size_t container) const;
   void SetRate(std::size_t container, std::uint32_t rate);
   const SimGpu& gpu() const { return gpu_; }
   // The container's part of the GPU between two times, in points (100: all of it).
@@ -67,6 +69,7 @@ class SimNode {
   struct Container;
   void Step(Thread& thread, std::uint64_t now);
   void Poll(Process& process, std::uint64_t now);
+  SimRun* AddMark(Process& process, const Mark& mark);
 
   SimGpu gpu_;
   std::vector<std::unique_ptr<Container>> containers_;

@@ -209,6 +209,56 @@ TEST_F(LendingTest, OnceTheOverlapIsOverTheRatesAreAsBefore) {
   EXPECT_THAT(rates, ElementsAre(300, 700));
 }
 
+TEST_F(LendingTest, OneThatWakesUpBesideABusyOneHasARateForHalfOfItsWallTime) {
+  const std::size_t busy = Add(300);
+  Add(400);  // Idle.
+  Look();
+  Rates rates;
+  for (int i = 0; i < 5; ++i) {
+    MarkBusy(busy);
+    rates = Struggle({busy});
+  }
+  EXPECT_EQ(rates[0], 1000);
+  EXPECT_NEAR(rates[1], 800, 20);
+}
+
+TEST_F(LendingTest, MarksThatCameTwoLooksLateCountToo) {
+  const std::size_t first = Add(300), second = Add(300);
+  Look();
+  Rates rates;
+  for (int i = 0; i < 10; ++i) {
+    rates = Struggle({first, second});
+    now_ -= 3 * kLook;
+    for (const std::size_t which : {first, second}) MarkBusy(which);
+    now_ += 3 * kLook;
+  }
+  EXPECT_THAT(rates, ElementsAre(1000, 1000)) << "500 of work, half of the wall time";
+}
+
+TEST_F(LendingTest, ALongLaunchOverlapsOthersBeforeItsMarkComes) {
+  const std::size_t busy = Add(300), owner = Add(700);
+  Look();
+  Use(owner, 2000 * kMs, 0);  // Charged at once.
+  Rates rates;
+  for (int i = 0; i < 10; ++i) {
+    MarkBusy(busy);
+    rates = Struggle({busy});
+  }
+  EXPECT_EQ(rates[busy], 600) << "300 of work, half of its wall time";
+}
+
+TEST_F(LendingTest, ARateOfNearlyAllTheTimeIsAllOfIt) {
+  const std::size_t most = Add(940), little = Add(60);
+  Look();
+  EXPECT_EQ(Struggle({most, little}, 3)[most], 940);
+  for (int i = 0; i < 15; ++i) {
+    MarkBusy(most);
+    MarkBusy(little, 0, 1, 25);
+    Struggle({most, little});
+  }
+  EXPECT_EQ(Struggle({most, little})[most], 1000) << "940 of work, in 98 of 100 parts of its wall time";
+}
+
 TEST_F(LendingTest, MarksOfAnotherRoundOfTheRingCountForNothing) {
   const std::size_t first = Add(500), second = Add(500);
   Look();
