@@ -12,6 +12,7 @@
 #include "controllers/policy/resources.h"
 #include "controllers/policy/training_container.h"
 #include "controllers/policy/worker_devices.h"
+#include "crds/types/sharing_names.h"
 
 namespace grus {
 namespace {
@@ -150,6 +151,12 @@ std::string AnnotationOf(const Json& pod_template, const kube::StringMap& others
   return own && own->AsString() ? *own->AsString() : std::string(others.Get(annotation));
 }
 
+// With it, a program is another workload: it is slower.
+void AddPagedMemory(const Json& pod_template, Json& json) {
+  std::string said = AnnotationOf(pod_template, {}, api::kPagedMiBAnnotation);
+  if (!said.empty()) json["pagedMiB"] = std::move(said);
+}
+
 // Whether it had whole GPUs or a part of one: what it does alone is measured on whole ones.
 Json WithoutParts(const Json& resources) {
   Json kept = Json::MakeObject();
@@ -227,6 +234,7 @@ WorkloadIdentity IdentityOf(const api::ElasticHorovodJobSpec& spec, const kube::
   json["limits"] = ToJson(limits);
   json["gpusPerWorker"] = devices.count;
   if (const std::int64_t said = devices.part.Extended(kSaidMemory); said > 0) json["memoryMiB"] = said;
+  AddPagedMemory(spec.workers.pod_template, json);
   json["workerEnvironment"] = EnvironmentOf(worker);
   json["launcherEnvironment"] = EnvironmentOf(launcher);
   json["workerVolumes"] = VolumesOf(spec.workers.pod_template, worker);
@@ -265,6 +273,7 @@ WorkloadIdentity IdentityOfPod(const Json& pod_template, const kube::ObjectMeta&
   json["args"] = ToJson(workload.args);
   const std::int64_t said = container ? GpuPartsOf(pod_template, *container).Extended(kSaidMemory) : 0;
   if (said > 0) json["memoryMiB"] = said;
+  AddPagedMemory(pod_template, json);
   json["requests"] = ToJson(requests);
   json["limits"] = ToJson(limits);
   json["environment"] = EnvironmentOf(container);

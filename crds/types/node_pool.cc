@@ -72,6 +72,14 @@ std::span<const FieldInfo> NodePoolSpec::Fields() {
                   "there, does not get that GPU, and waits if it finds no other. 0: no pod waits for that.",
            .minimum = 0,
            .maximum = 100}),
+      Field<&T::paged_memory_percent>(
+          "pagedMemoryPercent",
+          {.doc = "Over-subscribed memory, in percent of the memory of a part of a GPU: what its container may have "
+                  "beside that, in the memory of the node while the GPU has no room. Pods ask for it by the annotation "
+                  "sharing.ai.centauruscloud.io/paged-mib; others keep all of their parts. It needs the enforcement "
+                  "cooperative on the nodes. 0: none.",
+           .minimum = 0,
+           .maximum = 400}),
   };
   return kFields;
 }

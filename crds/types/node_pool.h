@@ -32,6 +32,9 @@ struct NodePoolSpec {
   PoolPlacement placement = PoolPlacement::kBinPack;
   // Of its speed alone, for each pod on a shared GPU, by the low end of what is predicted; 0: no pod is refused.
   std::int32_t least_speed_percent = 0;
+  // Of the memory of a part of a GPU, what its container may have beside it: over-subscribed, in the node's memory
+  // while the GPU has no room.
+  std::int32_t paged_memory_percent = 0;
   static std::span<const kube::FieldInfo> Fields();
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much memory a pod says that its thousandths of a GPU shall bring, where that is not in proportion. Pure.
+// What a pod says of the memory of its parts of GPUs. Pure.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,10 @@ namespace api {
 
 inline constexpr std::int64_t kSenselessMemory = std::numeric_limits<std::int64_t>::max();
 
-// By kMemoryMiBAnnotation (sharing_names.h). 0: the pod says nothing, so it is in proportion. kSenselessMemory: not a
-// whole number from 1 to 99999999.
+// By kMemoryMiBAnnotation (sharing_names.h), of its thousandths. 0: the pod says nothing, so it is in proportion.
+// kSenselessMemory: not a whole number from 1 to 99999999.
 std::int64_t MemoryMiBSaidBy(const kube::ObjectMeta& pod);
+// By kPagedMiBAnnotation. 0: the pod says nothing, so there is none. kSenselessMemory: as above.
+std::int64_t PagedMiBSaidBy(const kube::ObjectMeta& pod);
 
 }  // namespace api

@@ -23,6 +23,9 @@ inline constexpr char kPackingScheduler[] = "alnair-cost-saving", kSpreadingSche
 
 // Annotation of a pod, by users when they create it: MiB of each of its containers that asks for thousandths.
 inline constexpr char kMemoryMiBAnnotation[] = "sharing.ai.centauruscloud.io/memory-mib";
+// Likewise: MiB that each of its containers with a part may have beside that, in the node's memory while the GPU has no
+// room: over-subscribed.
+inline constexpr char kPagedMiBAnnotation[] = "sharing.ai.centauruscloud.io/paged-mib";
 
 // Annotations of a pod. By the manager: the UUID of the GPU that its plan has for it; of whole GPUs, "UUID,UUID".
 inline constexpr char kPlannedGpuAnnotation[] = "sharing.ai.centauruscloud.io/planned-gpu";

@@ -102,6 +102,8 @@ std::optional<SharingMode> NodeSharing::ReadMode(const std::stop_token& stop) {
   }
   const SharingMode known = mode ? *mode : SharingMode::kNone;
   ReadEnforcement(**node, known);
+  // Whatever the label: a container that was held when it was given its part starts again so.
+  if (known != SharingMode::kNone) ReadPaging(**node, stop);
   return known;
 }
 
@@ -124,6 +126,26 @@ void NodeSharing::ReadEnforcement(const kube::Node& node, SharingMode mode) {
   const Enforcement way = checked && mode != SharingMode::kNone ? *asked : Enforcement::kNone;
   mps_.Want(way == Enforcement::kMps);
   cuda_.Want(way == Enforcement::kCooperative);
+}
+
+void NodeSharing::ReadPaging(const kube::Node& node, const std::stop_token& stop) {
+  const auto list = client_.List(kube::KindOf<PagingPool>(), "", {}, stop);
+  const bool has_none = !list && list.error().code() == kube::ErrorCode::kNotFound;  // Not even the kind.
+  if (!list && !has_none) {
+    if (list.error().code() == kube::ErrorCode::kCancelled) return;
+    if (pool_news_.IsNews(list.error(), clock_.Now())) {
+      log_.Warn("what NodePools allow of over-subscribed memory is not known, trying again",
+                {{"error", list.error().message()}});
+    }
+    if (!paging_.problem.empty()) paging_.problem = list.error().message();
+    return;
+  }
+  pool_news_.Reset();
+  std::vector<std::shared_ptr<const PagingPool>> pools;
+  if (list) {
+    for (const auto& pool : list->items) pools.push_back(std::static_pointer_cast<const PagingPool>(pool));
+  }
+  paging_ = AllowanceOf(node.metadata.labels, pools);
 }
 
 MpsOptions NodeSharing::WholeMpsOptions() const {
@@ -206,8 +228,13 @@ void NodeSharing::Follow(SharingMode mode) {
   next.reset();  // The old plugins end before the new ones are served.
   log_.Info("parts of GPUs", {{"mode", mode == SharingMode::kNone ? "none" : NameOf(mode)}});
   if (!way_) return;
-  way_->plugins.SetPlacement(placement_);
+  SetUpPlugins();
   way_->Start(clock_);
+}
+
+void NodeSharing::SetUpPlugins() {
+  way_->plugins.SetPlacement(placement_);
+  way_->plugins.SetPaging(paging_);
 }
 
 void NodeSharing::LookOnce(const std::stop_token& stop) {
@@ -215,7 +242,7 @@ void NodeSharing::LookOnce(const std::stop_token& stop) {
   if (now >= read_at_) {
     const std::optional<SharingMode> mode = ReadMode(stop);
     if (mode) Follow(*mode);
-    if (way_) way_->plugins.SetPlacement(placement_);
+    if (way_) SetUpPlugins();
     read_at_ = now + (mode ? options_.read_again : kRetry);
   }
   LookAtClaims(stop);

@@ -3,7 +3,8 @@
 //
 // It reads the label once a minute (`read_again`). When that changes, the device plugins of the old way end, and with
 // them what the kubelet offers; containers that run keep what they have, and their GPUs are given to nobody else until
-// they have ended. An unknown label is told, and nothing is offered. In the mode of claims, the scheduler gives the
+// they have ended. An unknown label is told, and nothing is offered. With the label it reads which NodePool has the
+// node, and what of memory that allows beside a part. In the mode of claims, the scheduler gives the
 // GPUs (dra/): then no device plugin runs, and in other modes none of its slices is there. The kubelet is served as
 // long as a claim is prepared, in any mode, or pods with claims could not end. Time comes from `clock`.
 // NodeAnnotations() and newest_parts() are thread-safe, the rest is not.
@@ -62,7 +63,8 @@ class NodeSharing {
 
   void Run(const std::stop_token& stop);  // Blocks until `stop`; the plugins have ended when it returns.
   void LookOnce(const std::stop_token& stop = {});
-  void AddMetrics(kube::Registry& registry) const;         // See MpsSharing and CudaSharing.
+  void AddMetrics(kube::Registry& registry) const;  // See MpsSharing and CudaSharing.
+  const PagingAllowance& paging() const { return paging_; }
   AnnotationTexts NodeAnnotations() const;                 // Without keys while it is not known what they should be.
   std::shared_ptr<const GivenParts> newest_parts() const;  // Null: nothing is shared, or it is not known yet.
 
@@ -72,9 +74,11 @@ class NodeSharing {
   std::optional<SharingMode> ReadMode(const std::stop_token& stop);
   void ReadPlacement(const kube::Node& node);
   void ReadEnforcement(const kube::Node& node, SharingMode mode);
+  void ReadPaging(const kube::Node& node, const std::stop_token& stop);
   MpsOptions WholeMpsOptions() const;
   CudaOptions WholeCudaOptions() const;
   void Follow(SharingMode mode);
+  void SetUpPlugins();  // With what was read. REQUIRES: way_.
   std::vector<SharedGpu> Gpus() const;
   // Of the GPUs: who holds any by a device plugin, by UUID.
   kube::Result<std::map<std::string, std::string>> HoldersOfDevices();
@@ -97,10 +101,11 @@ class NodeSharing {
   std::optional<bool> has_slice_;                             // None: not known.
   kube::TimePoint clean_at_ = kube::TimePoint::min();         // Claims that are gone: not before.
   kube::TimePoint remove_slice_at_ = kube::TimePoint::min();  // Likewise.
-  kube::FailureNews news_, slice_news_;
-  std::string told_, told_of_placement_, told_of_enforcement_;  // Of the labels, what is wrong with them.
-  PartPlacement placement_ = PartPlacement::kPack;              // By the label.
-  kube::TimePoint read_at_ = kube::TimePoint::min();            // The label: not before.
+  kube::FailureNews news_, slice_news_, pool_news_;
+  std::string told_, told_of_placement_, told_of_enforcement_;      // Of the labels, what is wrong with them.
+  PartPlacement placement_ = PartPlacement::kPack;                  // By the label.
+  PagingAllowance paging_ = {.problem = "they were not read yet"};  // By the NodePool; read with the label.
+  kube::TimePoint read_at_ = kube::TimePoint::min();                // The label: not before.
 
   mutable std::mutex mutex_;  // Guards what follows; Run()'s thread alone makes another way_.
   bool is_mode_known_ = false, was_alnair_ = false;

@@ -158,6 +158,12 @@ int SharedAccount::IndexOf(const unsigned char (&uuid)[16]) const {
   return -1;
 }
 
+int SharedAccount::PagedOf(int gpu) const {
+  const int paged = static_cast<int>(Load(limits_->gpus[gpu].paged)) - 1;
+  // No memory would mean no limit.
+  return paged > gpu && paged < gpu_count_ && Limit(paged) > 0 ? paged : -1;
+}
+
 std::uint64_t SharedAccount::Limit(int gpu) const { return Load(limits_->gpus[gpu].memory); }
 
 std::uint64_t SharedAccount::Used(int gpu) {
@@ -167,7 +173,7 @@ std::uint64_t SharedAccount::Used(int gpu) {
   return Sum(Load(account_->memory[gpu]), limits_->gpus[gpu].beside.load(std::memory_order_relaxed));
 }
 
-bool SharedAccount::Reserve(int gpu, std::uint64_t bytes) {
+bool SharedAccount::Reserve(int gpu, std::uint64_t bytes, bool is_last) {
   const ErrnoKeeper keeper;
   for (bool is_swept = false;; is_swept = true) {
     if (!Lock()) return false;
@@ -179,7 +185,7 @@ bool SharedAccount::Reserve(int gpu, std::uint64_t bytes) {
     // Without others that have any there is nothing to sweep.
     const bool is_final = is_swept || (has_place && sum == mine);
     if (has_room) SetMineLocked(gpu, mine + bytes);
-    else if (is_final) Store(account_->refused[gpu], Load(account_->refused[gpu]) + 1);
+    else if (is_final && is_last) Store(account_->refused[gpu], Load(account_->refused[gpu]) + 1);
     Unlock();
     if (has_room) return true;
     if (is_final) {

@@ -53,14 +53,16 @@ class SharedAccount {
   const GpuLimits& limits(int gpu) const { return limits_->gpus[gpu]; }
   GpuTime& time(int gpu) { return account_->time[gpu]; }
   std::uint64_t Limit(int gpu) const;  // Bytes; 0: none.
+  // Where memory past that limit counts, which has one of its own and may lie in the host's memory; -1: nowhere.
+  int PagedOf(int gpu) const;
 
   // What all processes have that are alive, and what the agent knows beside. A damaged account: the limit, as nothing
   // can be had.
   std::uint64_t Used(int gpu);
 
   // False: it would go past the limit, also without the processes that are dead; or the account is of no use. Counts
-  // also without a limit.
-  bool Reserve(int gpu, std::uint64_t bytes);
+  // also without a limit. `is_last`: it counts as refused then, as there is nowhere else to ask.
+  bool Reserve(int gpu, std::uint64_t bytes, bool is_last = true);
   // What this process has does not go below 0.
   void GiveBack(int gpu, std::uint64_t bytes) { Settle(gpu, bytes, 0); }
   // Of `reserved`, `taken` were really taken, more or less. What the lock keeps from being written is written later.

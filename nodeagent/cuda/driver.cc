@@ -4,6 +4,7 @@
 #include <atomic>
 #include <initializer_list>
 
+#include "nodeagent/cuda/captures.h"
 #include "nodeagent/cuda/hooks.h"
 
 namespace grus::cuda::driver {
@@ -66,9 +67,19 @@ CUresult CtxFromGreenCtx(CUcontext* context, CUgreenCtx green) {
   return AskAside(found, {"cuCtxFromGreenCtx"}, context, green);
 }
 
+CUresult DriverGetVersion(int* version) {
+  static std::atomic<void*> found;
+  return Ask(found, {"cuDriverGetVersion"}, version);
+}
+
 CUresult DeviceGetCount(int* count) {
   static std::atomic<void*> found;
   return Ask(found, {"cuDeviceGetCount"}, count);
+}
+
+CUresult DeviceGetAttribute(int* value, int attribute, CUdevice device) {
+  static std::atomic<void*> found;
+  return Ask(found, {"cuDeviceGetAttribute"}, value, attribute, device);
 }
 
 CUresult DeviceGetUuid(CUuuid* uuid, CUdevice device) {
@@ -112,6 +123,7 @@ CUresult MemPoolTrimTo(CUmemoryPool pool, std::size_t keep) {
 }
 
 bool IsCaptured(CUstream stream) {
+  if (!MayBeCapturing()) return false;
   static std::atomic<void*> found;
   CUstreamCaptureStatus status = kNotCapturing;
   return Ask(found, {"cuStreamIsCapturing"}, stream, &status) == kSuccess && status != kNotCapturing;

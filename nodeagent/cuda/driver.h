@@ -17,7 +17,9 @@ inline CUstream StreamOf(CUstream stream, Zero zero) {
 CUresult CtxGetCurrent(CUcontext* context);
 CUresult CtxGetDevice(CUdevice* device);
 CUresult CtxFromGreenCtx(CUcontext* context, CUgreenCtx green);
+CUresult DriverGetVersion(int* version);
 CUresult DeviceGetCount(int* count);
+CUresult DeviceGetAttribute(int* value, int attribute, CUdevice device);
 CUresult DeviceGetUuid(CUuuid* uuid, CUdevice device);  // Of the MIG instance, where the device is one.
 CUresult DevicePrimaryCtxGetState(CUdevice device, unsigned* flags, int* is_active);
 CUresult DeviceGetMemPool(CUmemoryPool* pool, CUdevice device);  // That allocations come from now.

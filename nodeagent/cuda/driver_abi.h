@@ -32,11 +32,15 @@ using CUgraphExec = struct CUgraphExec_st*;
 
 inline constexpr CUresult kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kNotInitialized = 3, kDeinitialized = 4,
                           kInvalidDevice = 101, kInvalidContext = 201, kInvalidHandle = 400, kNotFound = 500,
-                          kNotReady = 600, kNotPermitted = 800, kNotSupported = 801, kUnknown = 999;
+                          kNotReady = 600, kNotPermitted = 800, kNotSupported = 801, kCaptureIsInvalid = 901,
+                          kUnknown = 999;
 
 struct CUuuid {
   unsigned char bytes[16];
 };
+
+inline constexpr int kConcurrentManagedAccess = 89;  // Of a device: managed memory moves while kernels run.
+inline constexpr unsigned kAttachGlobal = 1;         // Managed memory: of all streams.
 
 // cuGetProcAddress: which of two streams "stream 0" is, and what it says of a name.
 inline constexpr std::uint64_t kLegacyStream = 1, kPerThreadStream = 2;
@@ -127,19 +131,6 @@ struct CUDA_GRAPH_INSTANTIATE_PARAMS {
   int result;
 };
 
-struct CUlaunchConfig {
-  unsigned grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes;
-  CUstream stream;
-  void* attributes;
-  unsigned attribute_count;
-};
-static_assert(sizeof(CUlaunchConfig) == 56 && offsetof(CUlaunchConfig, stream) == 32);
-struct CUDA_LAUNCH_PARAMS {
-  CUfunction function;
-  unsigned grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes;
-  CUstream stream;
-  void** parameters;
-};
 struct CUctxCreateParams;
 struct CUexecAffinityParam;
 using CUstreamCaptureStatus = int;  // Of a stream whose work goes into a graph, and is not run.

@@ -65,6 +65,8 @@ void FillSlots() {
 
 }  // namespace
 
+int NewestKnownVersion() { return kNewestVersion; }
+
 void* RealOf(Call call) {
   const auto index = static_cast<std::size_t>(call);
   void* known = real[index].load(std::memory_order_relaxed);

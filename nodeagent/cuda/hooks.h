@@ -28,6 +28,9 @@ void* RealOf(Call call);
 // The same with its type; `name` is declared, as ours is defined.
 #define GRUS_REAL(name) reinterpret_cast<decltype(&::grus::cuda::name)>(::grus::cuda::RealOf(::grus::cuda::Call::name))
 
+// 13050 for 13.5: the driver of that version has no functions that the table lacks.
+int NewestKnownVersion();
+
 // Any other function of the driver that this library uses.
 void* RealNamed(const char* name);
 

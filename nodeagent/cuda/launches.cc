@@ -9,6 +9,7 @@
 #include "nodeagent/cuda/gpu_time.h"
 #include "nodeagent/cuda/graphs.h"
 #include "nodeagent/cuda/hooks.h"
+#include "nodeagent/cuda/launch_abi.h"
 #include "nodeagent/cuda/marks.h"
 #include "nodeagent/cuda/share.h"
 
@@ -75,10 +76,18 @@ CUresult Limited(GpuTimeLaw& law, CUstream stream, std::uint64_t key, F&& call) 
   return result;
 }
 
+// The GPU of the current context. Where there is one device, no context can be of another.
+int LaunchingGpu() {
+  static std::atomic<int> count;
+  int known = count.load(std::memory_order_relaxed);
+  if (known == 0 && driver::DeviceGetCount(&known) == kSuccess) count.store(known, std::memory_order_relaxed);
+  return known == 1 ? GpuOf(0) : CurrentGpu();
+}
+
 template <typename F>
 CUresult Launch(CUstream stream, Zero zero, const void* handle, const LaunchShape& shape, F&& call) {
   if (!IsLimited()) return call();
-  GpuTimeLaw* const law = LawOf(CurrentGpu());
+  GpuTimeLaw* const law = LawOf(LaunchingGpu());
   if (law == nullptr) return call();
   const CUstream real = StreamOf(stream, zero);
   if (driver::IsCaptured(real)) return call();  // It runs when its graph is launched.

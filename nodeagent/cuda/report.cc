@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What programs are told of the memory of a GPU: that of the container's part of it.
+// What programs are told of the memory of a GPU: that of the container's part of it, and of what it may have past it.
 #include <algorithm>
 #include <cstring>
 
@@ -15,13 +15,25 @@ struct Told {
   std::uint64_t free = 0, total = 0;
 };
 
-// `gpu`: has a limit.
+std::uint64_t LeftOf(int gpu) {
+  const std::uint64_t limit = TheAccount()->Limit(gpu);
+  return limit - std::min(limit, TheAccount()->Used(gpu));
+}
+
+// What the driver has free now says nothing: what others have there past their part moves when this one needs it.
 Told TellOf(int gpu, Told whole) {
   const std::uint64_t limit = TheAccount()->Limit(gpu);
   if (limit == 0) return whole;
-  const std::uint64_t total = std::min(whole.total, limit);
-  const std::uint64_t left = limit - std::min(limit, TheAccount()->Used(gpu));
-  return {.free = std::min(whole.free, left), .total = total};
+  const std::uint64_t total = std::min(whole.total, limit), free = std::min(total, LeftOf(gpu));
+  const int paged = PagedOf(gpu);
+  if (paged == kNoGpu) return {.free = free, .total = total};
+  return {.free = free + LeftOf(paged), .total = total + TheAccount()->Limit(paged)};
+}
+
+// As much of it as functions of 32 bits can say.
+template <typename Bytes>
+Bytes As(std::uint64_t bytes) {
+  return static_cast<Bytes>(std::min<std::uint64_t>(bytes, ~Bytes{0}));
 }
 
 template <typename Bytes>
@@ -31,8 +43,8 @@ CUresult Info(CUresult (*real)(Bytes*, Bytes*), Bytes* free, Bytes* total) {
   const int gpu = result == kSuccess ? CurrentGpu() : kNoGpu;
   if (gpu == kNoGpu) return result;
   const Told told = TellOf(gpu, {.free = *free, .total = *total});
-  *free = static_cast<Bytes>(told.free);
-  *total = static_cast<Bytes>(told.total);
+  *free = As<Bytes>(told.free);
+  *total = As<Bytes>(told.total);
   return result;
 }
 
@@ -41,7 +53,7 @@ CUresult Total(CUresult (*real)(Bytes*, CUdevice), Bytes* total, CUdevice device
   if (real == nullptr) return kNotSupported;
   const CUresult result = real(total, device);
   const int gpu = result == kSuccess ? GpuOf(device) : kNoGpu;
-  if (gpu != kNoGpu) *total = static_cast<Bytes>(TellOf(gpu, {.free = 0, .total = *total}).total);
+  if (gpu != kNoGpu) *total = As<Bytes>(TellOf(gpu, {.free = 0, .total = *total}).total);
   return result;
 }
 

@@ -43,6 +43,11 @@ void Open() {
   if (account == nullptr) TellRefused(why);
 }
 
+// What pools and graphs of this process no longer use, they give back before a program is refused.
+bool ReserveIn(int gpu, std::uint64_t bytes, bool is_last) {
+  return account->Reserve(gpu, bytes, is_last) || (ReleaseUnused(gpu) && account->Reserve(gpu, bytes, is_last));
+}
+
 }  // namespace
 
 bool IsLimited() {
@@ -72,11 +77,30 @@ int CurrentGpu() {
   return GpuOf(device);
 }
 
+int PagedOf(int gpu) {
+  const int paged = gpu == kNoGpu ? kNoGpu : account->PagedOf(gpu);
+  if (paged == kNoGpu) return kNoGpu;
+  for (CUdevice device = 0; device < kMostDevices; ++device) {
+    if (gpus[device].load(std::memory_order_relaxed) != gpu + 2) continue;
+    int can_move = 0;
+    driver::DeviceGetAttribute(&can_move, kConcurrentManagedAccess, device);
+    return can_move != 0 ? paged : kNoGpu;
+  }
+  return paged;
+}
+
 bool Reserve(int gpu, std::uint64_t bytes) {
   if (gpu == kNoGpu) return !IsLimited() || account != nullptr;
-  if (account->Reserve(gpu, bytes)) return true;
-  // What pools and graphs of this process no longer use, they give back before a program is refused.
-  return ReleaseUnused(gpu) && account->Reserve(gpu, bytes);
+  return ReserveIn(gpu, bytes, true);
+}
+
+bool ReserveOrPage(int gpu, std::uint64_t bytes, int& from) {
+  from = gpu;
+  const int paged = PagedOf(gpu);
+  if (paged == kNoGpu) return Reserve(gpu, bytes);
+  if (ReserveIn(gpu, bytes, false)) return true;
+  from = paged;
+  return account->Reserve(paged, bytes);
 }
 
 void GiveBack(int gpu, std::uint64_t bytes) {

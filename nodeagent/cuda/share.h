@@ -19,9 +19,14 @@ bool IsLimited();
 SharedAccount* TheAccount();  // Null: it is not limited, or damaged.
 int GpuOf(CUdevice device);
 int CurrentGpu();  // Of the thread's current context; kNoGpu too where there is none: the driver says so itself.
+// Where memory past the limit of `gpu` counts, which may lie in the host's; kNoGpu: it may have none, or the device
+// cannot move it while kernels run. What is known of no device of this process yet is taken for one that can.
+int PagedOf(int gpu);
 
 // False: there is no room, and none could be made. With kNoGpu these do nothing, and there is room.
 bool Reserve(int gpu, std::uint64_t bytes);
+// In `gpu` or, where it has no room, in PagedOf(gpu): `from` says in which.
+bool ReserveOrPage(int gpu, std::uint64_t bytes, int& from);
 void GiveBack(int gpu, std::uint64_t bytes);
 void Settle(int gpu, std::uint64_t reserved, std::uint64_t taken);  // It was less, or more, than what was reserved.
 

@@ -33,8 +33,11 @@ struct GpuLimits {
   std::atomic<std::uint64_t> beside;  // What the driver says the container has, and its account does not.
   std::uint32_t milli;                // Guaranteed GPU time, in thousandths; 0: time is not limited.
   std::atomic<std::uint32_t> rate;    // Thousandths that it may have now: more than `milli` while others are idle.
+  // What it may have past `memory`, which the driver moves to the host's memory when others need the GPU's: the number,
+  // from 1, of a later entry of the same GPU, in which `memory` is that limit and all else is 0. 0: there is none.
+  std::uint32_t paged, unused;
 };
-static_assert(sizeof(GpuLimits) == 48);
+static_assert(sizeof(GpuLimits) == 56);
 
 struct Limits {
   std::uint64_t magic;
@@ -43,7 +46,7 @@ struct Limits {
   std::uint64_t unused;
   GpuLimits gpus[kMostGpus];
 };
-static_assert(sizeof(Limits) == 32 + 48 * kMostGpus);
+static_assert(sizeof(Limits) == 32 + 56 * kMostGpus);
 
 // A process, by its number as the container counts, and when it started, in the kernel's ticks since boot: no two have
 // both in common. pid 0: the place is free.
@@ -51,7 +54,7 @@ struct ProcessAccount {
   std::int32_t pid;
   std::uint32_t unused;
   std::uint64_t started;
-  std::uint64_t memory[kMostGpus];  // In the order of `limits`.
+  std::uint64_t memory[kMostGpus];  // In the order of `limits`, of entries for what is paged too.
 };
 static_assert(sizeof(ProcessAccount) == 16 + 8 * kMostGpus);
 

@@ -10,6 +10,7 @@ namespace grus {
 namespace {
 
 constexpr std::size_t kHexDigits = 16;
+constexpr int kBitsOfMiB = 20;
 
 std::string HexOf(std::uint64_t number) {
   std::string text(kHexDigits, '0');
@@ -54,7 +55,6 @@ void AddCudaMounts(const CudaLibrary& library, const std::string& share, Contain
 }
 
 ShareLimits LimitsOf(const std::string& gpu, std::int64_t memory_mib, std::int64_t milli, std::int64_t context_mib) {
-  constexpr int kBitsOfMiB = 20;
   const auto limited = static_cast<std::uint32_t>(std::clamp<std::int64_t>(milli, 0, kMilliOfGpu));
   return {.gpu = gpu,
           .memory_bytes = static_cast<std::uint64_t>(memory_mib) << kBitsOfMiB,
@@ -68,7 +68,10 @@ std::optional<ShareLimits> ShareLimitsOf(const HeldParts& holder, std::span<cons
   const std::vector<GpuPart> parts = PartsByGpu(holder, gpus);
   // No memory would mean no limit.
   if (parts.size() != 1 || parts.front().memory_mib <= 0) return std::nullopt;
-  return LimitsOf(parts.front().gpu, parts.front().memory_mib, parts.front().milli, context_mib);
+  ShareLimits limits = LimitsOf(parts.front().gpu, parts.front().memory_mib, parts.front().milli, context_mib);
+  limits.paged_bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(holder.paged_mib.value_or(0), 0))
+                       << kBitsOfMiB;
+  return limits;
 }
 
 }  // namespace grus

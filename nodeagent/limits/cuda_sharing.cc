@@ -178,6 +178,12 @@ kube::Status CudaSharing::Give(const PartToGive& part, ContainerSetup& setup) {
   return {};
 }
 
+std::optional<ShareLimits> CudaSharing::LastLimits(const std::string& name, const std::string& gpu) {
+  if (const Share* const known = shares_.Find(name)) return known->limits;
+  const auto written = ShareFolder(shares_.PathOf(name)).ReadLimits(gpu);
+  return written ? std::optional(*written) : std::nullopt;
+}
+
 kube::Status CudaSharing::MayStart(PartResource resource, const std::vector<PartId>& ids, const HeldParts* holder) {
   if (!BringsShare(resource) || !record_.HasAll(resource, ids)) return {};
   const std::scoped_lock lock(mutex_);
@@ -194,10 +200,10 @@ kube::Status CudaSharing::MayStart(PartResource resource, const std::vector<Part
     next.pod = holder->pod;
     next.container = holder->container;
     limits = ShareLimitsOf(*holder, gpus_, options_.context_mib);
-  } else if (const Share* const known = shares_.Find(name)) {
-    limits = known->limits;
-  } else if (const auto written = ShareFolder(shares_.PathOf(name)).ReadLimits(ids.front().gpu)) {
-    limits = *written;
+    const std::optional<ShareLimits> last = holder->paged_mib ? std::nullopt : LastLimits(name, ids.front().gpu);
+    if (limits && last) limits->paged_bytes = last->paged_bytes;
+  } else if (const std::optional<ShareLimits> last = LastLimits(name, ids.front().gpu)) {
+    limits = last;
   } else {
     limits = ShareLimitsOf({.ids = {{resource, ids}}}, gpus_, options_.context_mib);
   }
@@ -235,6 +241,20 @@ void CudaSharing::AddMetrics(kube::Registry& registry) const {
       "grus_cuda_memory_bytes",
       "Memory that the programs of a container have of its part of a GPU, as they count themselves.", labels,
       by_account([](const auto& gpu) { return static_cast<double>(gpu.memory_bytes); }));
+  const auto paged = [this](std::uint64_t (*number)(const Share&)) {
+    return [this, number] {
+      return Each([number](const Share& share) {
+        return share.limits.paged_bytes > 0 ? Value(static_cast<double>(number(share))) : Value();
+      });
+    };
+  };
+  registry.AddGaugeFamily(
+      "grus_cuda_paged_bytes",
+      "Memory that the programs of a container have past its part of a GPU, as they count themselves: it lies in the "
+      "host's memory while the GPU has no room.",
+      labels, paged([](const Share& share) { return share.paged_bytes; }));
+  registry.AddGaugeFamily("grus_cuda_paged_limit_bytes", "How much of that it may have.", labels,
+                          paged([](const Share& share) { return share.limits.paged_bytes; }));
   registry.AddGaugeFamily("grus_cuda_beside_bytes", "Memory that it has by the driver, and not by its own account.",
                           labels,
                           [this] { return Each([](const Share& share) { return Value(share.limits.beside_bytes); }); });

@@ -84,6 +84,8 @@ class CudaSharing final : public PartEnforcer {
   void FollowLibrary();
   // The time that comes with this memory, or goes to memory that was given before. REQUIRES: mutex_ is held.
   std::uint32_t MatchHalves(Half half);
+  // That a share had, by this agent or one before. REQUIRES: mutex_ is held.
+  std::optional<ShareLimits> LastLimits(const std::string& name, const std::string& gpu);
   kube::Registry::Samples Each(const std::function<std::optional<double>(const Share&)>& number) const;
 
   const CudaOptions options_;

@@ -54,15 +54,18 @@ std::optional<std::array<unsigned char, 16>> ParseUuid(std::string_view text) {
 
 kube::Result<std::unique_ptr<cuda::Limits>> ToLimits(std::span<const ShareLimits> parts, nanoseconds now) {
   using kube::ErrorCode;
-  if (parts.size() > cuda::kMostGpus) {
+  const std::size_t entries = EntriesOf(parts);
+  if (entries > cuda::kMostGpus) {
     return kube::Error(ErrorCode::kInvalidArgument, "a container cannot have parts of " + std::to_string(parts.size()) +
-                                                        " GPUs; " + std::to_string(cuda::kMostGpus) + " are possible");
+                                                        " GPUs, paged memory counted once more; " +
+                                                        std::to_string(cuda::kMostGpus) + " are possible");
   }
   auto limits = std::make_unique<cuda::Limits>();
   limits->magic = cuda::kLimitsMagic;
   limits->version = cuda::kVersion;
-  limits->gpu_count = static_cast<std::uint32_t>(parts.size());
+  limits->gpu_count = static_cast<std::uint32_t>(entries);
   limits->beat = static_cast<std::uint64_t>(now.count());
+  std::size_t paged = parts.size();
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const auto uuid = ParseUuid(parts[i].gpu);
     if (!uuid) return kube::Error(ErrorCode::kInvalidArgument, "\"" + parts[i].gpu + "\" is not the UUID of a GPU");
@@ -73,6 +76,10 @@ kube::Result<std::unique_ptr<cuda::Limits>> ToLimits(std::span<const ShareLimits
     gpu.beside = parts[i].beside_bytes;
     gpu.milli = parts[i].milli;
     gpu.rate = parts[i].rate_milli;
+    if (parts[i].paged_bytes == 0) continue;
+    std::ranges::copy(*uuid, limits->gpus[paged].uuid);
+    limits->gpus[paged].memory = parts[i].paged_bytes;
+    gpu.paged = static_cast<std::uint32_t>(++paged);
   }
   return limits;
 }
@@ -163,6 +170,11 @@ AccountCopy::Gpu GpuOf(const cuda::Account& account, std::size_t index) {
 
 }  // namespace
 
+std::size_t EntriesOf(std::span<const ShareLimits> parts) {
+  const auto may_page = [](const ShareLimits& part) { return part.paged_bytes > 0; };
+  return parts.size() + static_cast<std::size_t>(std::ranges::count_if(parts, may_page));
+}
+
 kube::Status ShareFolder::Make(std::span<const ShareLimits> parts, nanoseconds monotonic_now) const {
   const auto limits = ToLimits(parts, monotonic_now);
   if (!limits) return kube::Error(limits.error()).with("make " + path_);
@@ -213,8 +225,9 @@ kube::Status ShareFolder::WriteLimits(std::span<const ShareLimits> parts, nanose
   }
   const cuda::Limits &before = *present, &after = **wanted;
   bool is_same = before.magic == after.magic && before.version == after.version && before.gpu_count == after.gpu_count;
-  for (std::size_t i = 0; is_same && i < parts.size(); ++i) {
-    is_same = std::ranges::equal(before.gpus[i].uuid, after.gpus[i].uuid);
+  for (std::size_t i = 0; is_same && i < after.gpu_count; ++i) {
+    is_same =
+        std::ranges::equal(before.gpus[i].uuid, after.gpus[i].uuid) && before.gpus[i].paged == after.gpus[i].paged;
   }
   if (!is_same) return Failure("write", path, "it was made for other GPUs, or by another version of grus");
 
@@ -230,7 +243,7 @@ kube::Status ShareFolder::WriteLimits(std::span<const ShareLimits> parts, nanose
     if (from != to) write(from, to);
   };
   errno = 0;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
+  for (std::size_t i = 0; i < after.gpu_count; ++i) {
     write_changed(before.gpus[i].memory, after.gpus[i].memory);
     write_changed(before.gpus[i].context, after.gpus[i].context);
     write_changed(before.gpus[i].beside, after.gpus[i].beside);
@@ -252,7 +265,8 @@ kube::Result<ShareLimits> ShareFolder::ReadLimits(const std::string& gpu) const 
   const cuda::GpuLimits& one = limits->gpus[0];
   const auto uuid = ParseUuid(gpu);
   const bool is_ours = limits->magic == cuda::kLimitsMagic && limits->version == cuda::kVersion;
-  if (!is_ours || limits->gpu_count != 1 || !uuid || !std::ranges::equal(*uuid, one.uuid)) {
+  const bool is_paged = one.paged == 2;
+  if (!is_ours || limits->gpu_count != (is_paged ? 2 : 1) || !uuid || !std::ranges::equal(*uuid, one.uuid)) {
     return kube::Error(kube::ErrorCode::kDecode,
                        "read " + path + ": it is of another version of grus, or of another GPU");
   }
@@ -260,6 +274,7 @@ kube::Result<ShareLimits> ShareFolder::ReadLimits(const std::string& gpu) const 
                      .memory_bytes = one.memory,
                      .context_bytes = one.context,
                      .beside_bytes = one.beside,
+                     .paged_bytes = is_paged ? limits->gpus[1].memory : 0,
                      .milli = one.milli,
                      .rate_milli = one.milli == 0 ? cuda::kWholeGpu : one.milli};
 }
@@ -280,13 +295,13 @@ void ShareFolder::RemoveAccount() const {
   std::filesystem::remove(path_ + "/" + cuda::kAccountFile, ignored);
 }
 
-kube::Result<AccountCopy> ShareFolder::ReadAccount(std::size_t gpu_count) const {
-  gpu_count = std::min(gpu_count, cuda::kMostGpus);
+kube::Result<AccountCopy> ShareFolder::ReadAccount(std::size_t entries) const {
+  entries = std::min(entries, cuda::kMostGpus);
   const kube::Result<std::unique_ptr<AccountBytes>> bytes = ReadBytes(path_, sizeof(cuda::Account));
   if (!bytes) return bytes.error();
   const cuda::Account& account = (*bytes)->account();
   AccountCopy copy;
-  for (std::size_t i = 0; i < gpu_count; ++i) copy.gpus.push_back(GpuOf(account, i));
+  for (std::size_t i = 0; i < entries; ++i) copy.gpus.push_back(GpuOf(account, i));
   for (AccountCopy::Gpu& gpu : copy.gpus) gpu.memory_bytes = 0;
   std::set<std::pair<int, std::uint64_t>> seen;
   for (const cuda::ProcessAccount& place : account.processes) {
@@ -294,7 +309,7 @@ kube::Result<AccountCopy> ShareFolder::ReadAccount(std::size_t gpu_count) const 
     AccountCopy::Process& process = copy.processes.emplace_back();
     process.pid = place.pid;
     process.started = place.started;
-    for (std::size_t i = 0; i < gpu_count; ++i) {
+    for (std::size_t i = 0; i < entries; ++i) {
       process.memory_bytes.push_back(Bytes(place.memory[i]));
       copy.gpus[i].memory_bytes += process.memory_bytes.back();
     }
@@ -303,12 +318,12 @@ kube::Result<AccountCopy> ShareFolder::ReadAccount(std::size_t gpu_count) const 
   return copy;
 }
 
-kube::Result<std::vector<AccountCopy::Gpu>> ShareFolder::ReadSums(std::size_t gpu_count) const {
-  gpu_count = std::min(gpu_count, cuda::kMostGpus);
-  const auto bytes = ReadBytes(path_, offsetof(cuda::Account, time) + gpu_count * sizeof(cuda::GpuTime));
+kube::Result<std::vector<AccountCopy::Gpu>> ShareFolder::ReadSums(std::size_t entries) const {
+  entries = std::min(entries, cuda::kMostGpus);
+  const auto bytes = ReadBytes(path_, offsetof(cuda::Account, time) + entries * sizeof(cuda::GpuTime));
   if (!bytes) return bytes.error();
   std::vector<AccountCopy::Gpu> gpus;
-  for (std::size_t i = 0; i < gpu_count; ++i) gpus.push_back(GpuOf((*bytes)->account(), i));
+  for (std::size_t i = 0; i < entries; ++i) gpus.push_back(GpuOf((*bytes)->account(), i));
   return gpus;
 }
 

@@ -27,6 +27,8 @@ struct ShareLimits {
   std::uint64_t memory_bytes = 0;  // 0: no limit.
   std::uint64_t context_bytes = 0;
   std::uint64_t beside_bytes = 0;
+  // What it may have past memory_bytes, which lies in the host's memory while the GPU has no room; 0: nothing.
+  std::uint64_t paged_bytes = 0;
   std::uint32_t milli = 0;  // 0: time is not limited.
   std::uint32_t rate_milli = 0;
 };
@@ -44,11 +46,15 @@ struct AccountCopy {
   struct Process {
     int pid = 0;                              // As the container counts; it may have ended.
     std::uint64_t started = 0;                // In ticks since boot.
-    std::vector<std::uint64_t> memory_bytes;  // Of each GPU.
+    std::vector<std::uint64_t> memory_bytes;  // Of each entry.
   };
-  std::vector<Gpu> gpus;
+  std::vector<Gpu> gpus;  // Entries: see EntriesOf().
   std::vector<Process> processes;
 };
+
+// How many entries the files have for these parts: one for each, in their order, and then one for each that may have
+// paged memory, where that counts.
+std::size_t EntriesOf(std::span<const ShareLimits> parts);
 
 class ShareFolder {
  public:
@@ -60,7 +66,8 @@ class ShareFolder {
   // place of one, as container runtimes make where they find no file to mount, goes.
   kube::Status Make(std::span<const ShareLimits> parts, std::chrono::nanoseconds monotonic_now) const;
 
-  // Changes the limits in place. REQUIRES: the GPUs of Make(), in the same order.
+  // Changes the limits in place. REQUIRES: the GPUs of Make(), in the same order, with paged memory where there was
+  // some.
   kube::Status WriteLimits(std::span<const ShareLimits> parts, std::chrono::nanoseconds monotonic_now) const;
 
   // As the agent wrote them last, also an earlier agent, but for the rate, which is what is guaranteed: nothing is lent
@@ -71,10 +78,10 @@ class ShareFolder {
   bool HasAccount() const;
   void RemoveAccount() const;
 
-  // `gpu_count`: as in Make().
-  kube::Result<AccountCopy> ReadAccount(std::size_t gpu_count) const;
+  // The first `entries` of them.
+  kube::Result<AccountCopy> ReadAccount(std::size_t entries) const;
   // The same without processes, with the sums as the container's own programs keep them: a hundredth of the work.
-  kube::Result<std::vector<AccountCopy::Gpu>> ReadSums(std::size_t gpu_count) const;
+  kube::Result<std::vector<AccountCopy::Gpu>> ReadSums(std::size_t entries) const;
 
  private:
   const std::string path_;

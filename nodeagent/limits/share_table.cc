@@ -98,8 +98,14 @@ void ShareTable::RemoveOld() {
 }
 
 void ShareTable::ReadSums(const std::string& name, Share& share) {
-  kube::Result<std::vector<AccountCopy::Gpu>> account = ShareFolder(PathOf(name)).ReadSums(1);
+  const std::size_t entries = EntriesOf({&share.limits, 1});
+  kube::Result<std::vector<AccountCopy::Gpu>> account = ShareFolder(PathOf(name)).ReadSums(entries);
   share.account = account ? std::optional(std::move(account->front())) : std::nullopt;
+  share.paged_bytes = 0;
+  if (account && entries > 1) {
+    share.paged_bytes = std::min(account->back().memory_bytes, share.limits.paged_bytes);
+    share.account->refused += account->back().refused;
+  }
   share.use.NoteMemory(share.account ? share.account->memory_bytes : 0);
   if (account) return;
   if (std::exchange(share.is_unreadable_told, true)) return;
@@ -155,6 +161,8 @@ std::optional<std::vector<DriverProcess>> ShareTable::ProcessesOf(const Share& s
 void ShareTable::NoteLook(const NodeSample& look) {
   for (auto& [name, share] : shares_) {
     if (const std::optional<std::vector<DriverProcess>> processes = ProcessesOf(share, look)) {
+      // Without what is paged: as far as is known the driver says nothing of that, and whoever says that much is paged
+      // could hide as much that is not.
       const kube::Result<AccountCopy> account = ShareFolder(PathOf(name)).ReadAccount(1);
       share.use.NoteLook(*processes, account ? account->processes : std::vector<AccountCopy::Process>(), look.at);
       TellEscape(share);

@@ -32,8 +32,9 @@ struct Share {
   kube::ObjectKey pod = {};      // Without name: it is not known whose it is.
   std::string container = {};
   ShareLimits limits = {};
-  // As it was read last, without its timeline; none: it could not be.
+  // As it was read last, without its timeline, and with what was refused of paged memory; none: it could not be.
   std::optional<AccountCopy::Gpu> account = {};
+  std::uint64_t paged_bytes = 0;  // By the same account.
   ShareUse use = ShareUse(0);
   std::shared_ptr<KeptFiles> kept = {};
   bool is_unreadable_told = false, is_escape_told = false, is_growth_told = false, is_uncut_told = false;

@@ -76,6 +76,8 @@ void SetSaidMemory(std::int64_t said_mib, HeldParts& held) {
   if (said_mib != api::kSenselessMemory && !held.has_whole_gpus()) held.memory_mib = said_mib;
 }
 
+void SetSaidPaging(std::int64_t said_mib, HeldParts& held) { held.paged_mib = held.has_whole_gpus() ? 0 : said_mib; }
+
 std::vector<HeldParts> PartsOf(const std::vector<HeldDevices>& held, std::span<const PartResource> resources,
                                const ClaimedParts& claimed) {
   std::vector<HeldParts> parts;

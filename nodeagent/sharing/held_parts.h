@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,6 +30,7 @@ struct HeldParts {
   std::string container = {};
   std::map<PartResource, std::vector<PartId>> ids = {};  // Of the resources of which it holds any; sorted.
   std::int64_t memory_mib = 0;                           // Said by its pod, of thousandths; 0: in proportion.
+  std::optional<std::int64_t> paged_mib = {};            // Beside it, see paging.h; none: not known.
   bool overrides_gpu = false;                            // Its pod sets NVIDIA_VISIBLE_DEVICES itself.
   Enforcement enforcement = Enforcement::kNone;          // In which way it is held to its part (PartEnforcer).
 
@@ -47,6 +49,8 @@ std::vector<GpuPart> PartsByGpu(const HeldParts& held, std::span<const SharedGpu
 
 // What the pod says of memory, for its thousandths. It says nothing for whole GPUs, nor if it makes no sense.
 void SetSaidMemory(std::int64_t said_mib, HeldParts& held);
+// Likewise of memory beside a part, but for what makes no sense, of which CheckPaging() tells.
+void SetSaidPaging(std::int64_t said_mib, HeldParts& held);
 
 // What the container runtime adds to a container by this CDI id; empty: it is none of ours.
 using ClaimedParts = std::function<std::vector<GpuPart>(const std::string& cdi_id)>;

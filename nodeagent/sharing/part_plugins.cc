@@ -37,12 +37,14 @@ bool IsOf(const ContainerKey& container, const HeldParts& part) {
   return container.first == part.pod && container.second == part.container;
 }
 
-// What their pods say of memory.
-void SetMemory(const std::vector<PartAsk>& asks, std::vector<HeldParts>& held) {
+// What their pods say of memory. In other modes than that of thousandths only what is paged is theirs to say.
+void SetMemory(SharingMode mode, const std::vector<PartAsk>& asks, std::vector<HeldParts>& held) {
   for (HeldParts& part : held) {
     const auto is_its = [&](const PartAsk& ask) { return IsOf({ask.pod, ask.container}, part); };
     const auto ask = std::ranges::find_if(asks, is_its);
-    if (ask != asks.end()) SetSaidMemory(ask->memory_mib, part);
+    if (ask == asks.end()) continue;
+    if (mode == SharingMode::kMilli) SetSaidMemory(ask->memory_mib, part);
+    SetSaidPaging(ask->paged_mib, part);
   }
 }
 
@@ -110,6 +112,11 @@ void PartPlugins::SetPlacement(PartPlacement placement) {
   placement_ = placement;
 }
 
+void PartPlugins::SetPaging(PagingAllowance allowance) {
+  const std::scoped_lock lock(mutex_);
+  paging_ = std::move(allowance);
+}
+
 std::vector<DevicePlugin*> PartPlugins::plugins() const {
   std::vector<DevicePlugin*> plugins;
   for (const auto& plugin : plugins_) plugins.push_back(plugin.get());
@@ -148,7 +155,7 @@ std::optional<std::vector<HeldParts>> PartPlugins::Held(std::set<kube::ObjectKey
     if (listed_pods != nullptr) listed_pods->insert({one.ns, one.pod});
   }
   std::vector<HeldParts> held = PartsOf(*listed, ResourcesOf(options_.mode));
-  if (options_.mode == SharingMode::kMilli) SetMemory(asks, held);
+  SetMemory(options_.mode, asks, held);
   std::erase_if(let_start_, [&](const auto& one) {
     return std::ranges::none_of(held, [&](const HeldParts& part) { return IsOf(one, part); });
   });
@@ -335,6 +342,13 @@ kube::Status PartPlugins::LetStart(const HeldParts& starting, const std::vector<
   return {};
 }
 
+kube::Status PartPlugins::CheckStart(HeldParts holder) const {
+  if (kube::Status checked = CheckHeld(holder); !checked) return checked;
+  holder.enforcement = WayOf(holder);
+  const std::scoped_lock lock(mutex_);
+  return CheckPaging(holder, paging_, gpus_);
+}
+
 kube::Status PartPlugins::PreStart(PartResource resource, const std::vector<std::string>& ids) {
   const std::vector<PartId> parsed = ParsePartIds(ids);
   if (!AreOnOneGpu(parsed) && !AreWholeGpus(resource, parsed)) {
@@ -343,12 +357,12 @@ kube::Status PartPlugins::PreStart(PartResource resource, const std::vector<std:
                    "); delete its pod, and create it again");
   }
   std::optional<std::vector<HeldParts>> held = Held();
-  if (held && !parsed.empty() && options_.mode == SharingMode::kMilli) {
-    // What its pod says of memory decides.
-    std::set<kube::ObjectKey> pods;
-    for (const HeldParts& one : *held) {
-      if (Holds(one, resource, parsed.front())) pods.insert(one.pod);
-    }
+  std::set<kube::ObjectKey> pods;  // Who starts, if what its pod says of memory counts.
+  for (const HeldParts& one : held && !parsed.empty() ? *held : std::vector<HeldParts>()) {
+    const bool counts = options_.mode == SharingMode::kMilli || WayOf(one) == Enforcement::kCooperative;
+    if (counts && Holds(one, resource, parsed.front())) pods.insert(one.pod);
+  }
+  if (!pods.empty()) {
     pending_.Await(pods);
     held = Held();
   }
@@ -363,7 +377,7 @@ kube::Status PartPlugins::PreStart(PartResource resource, const std::vector<std:
     if (found != held->end()) holder = &*found;
   }
   if (holder != nullptr) {
-    if (kube::Status checked = CheckHeld(*holder); !checked) return checked;
+    if (kube::Status checked = CheckStart(*holder); !checked) return checked;
   }
   if (options_.enforcer) {
     if (kube::Status may_start = options_.enforcer->MayStart(resource, parsed, holder); !may_start) return may_start;

@@ -25,6 +25,7 @@
 #include "nodeagent/kubelet/device_plugin.h"
 #include "nodeagent/kubelet/held_devices.h"
 #include "nodeagent/sharing/gpu_chooser.h"
+#include "nodeagent/sharing/paging.h"
 #include "nodeagent/sharing/part_enforcer.h"
 #include "nodeagent/sharing/shared_gpus.h"
 
@@ -50,6 +51,7 @@ class PartPlugins {
 
   void Look(const NodeSample& look);           // After each look of the probe.
   void SetPlacement(PartPlacement placement);  // For pods that say nothing.
+  void SetPaging(PagingAllowance allowance);   // For containers that start from now on.
   std::vector<DevicePlugin*> plugins() const;
   SharingMode mode() const { return options_.mode; }
   // In which way the container is held to its part.
@@ -79,6 +81,8 @@ class PartPlugins {
   ChooserView View(PartResource resource, std::int64_t amount);
   // `available`: sorted.
   std::vector<GpuRoom> Rooms(PartResource resource, const std::vector<PartId>& available) const;
+  // What it holds by itself, and by what its pod and the node's NodePool say of memory beside it.
+  kube::Status CheckStart(HeldParts holder) const;
   // If its GPUs have the memory beside those that have been let start.
   kube::Status LetStart(const HeldParts& starting, const std::vector<HeldParts>& held);
   // Also who is listed at all, if asked for.
@@ -102,6 +106,7 @@ class PartPlugins {
 
   mutable std::mutex mutex_;  // Guards all below.
   PartPlacement placement_ = PartPlacement::kPack;
+  PagingAllowance paging_;
   SharedGpus inventory_;
   std::vector<SharedGpu> gpus_;
   std::optional<Answered> last_;

@@ -54,6 +54,7 @@ void AddAsks(const NodePod& pod, const std::vector<NodeContainerSpec>& container
                     .placement = PlacementOf(pod.metadata.Annotation(api::kPartPlacementKey), pod.spec.scheduler_name),
                     .assumed = assumed,
                     .memory_mib = is_part ? api::MemoryMiBSaidBy(pod.metadata) : 0,
+                    .paged_mib = api::PagedMiBSaidBy(pod.metadata),
                     // What a sidecar has, the kubelet lists, and hands on to nobody.
                     .is_init = is_init && container.restart_policy != "Always",
                     .has_started = HasStarted(statuses, container.name)});

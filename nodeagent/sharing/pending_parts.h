@@ -25,6 +25,7 @@ struct PartAsk {
   std::optional<PartPlacement> placement = {};  // As the pod says.
   std::optional<GpushareAssumption> assumed = {};
   std::int64_t memory_mib = 0;  // Said by the pod, of thousandths of one GPU; see MemoryMiBSaidBy().
+  std::int64_t paged_mib = 0;   // Likewise, of each; see PagedMiBSaidBy().
   bool is_init = false;         // An init container: PodResources does not list it.
   bool has_started = false;     // The container has, once: it holds what it asked for.
   friend bool operator==(const PartAsk&, const PartAsk&) = default;

@@ -127,6 +127,8 @@ done
 noted() { kube --kubeconfig "$1" patch pod "$2" --type merge -p "$3" "${@:4}"; }   # noted KUBECONFIG POD PATCH [FLAG...]
 its_notes='"sharing.ai.centauruscloud.io/gpus": "x", "sharing.ai.centauruscloud.io/enforcement": "None", "ai.centaurus.io/alnair-gpu-id": "x", "ai.centaurus.io/alnair-id": "x", "ALIYUN_COM_GPU_MEM_IDX": "0", "ALIYUN_COM_GPU_MEM_ASSIGNED": "true"'
 check "unless asked for, it has no right to write pods" equals no eval "kube --kubeconfig $own auth can-i patch pods || true"
+lists_pools() { kube --kubeconfig "$own" auth can-i list nodepools.ai.centauruscloud.io || true; }
+check "nor to list NodePools" equals no lists_pools
 check "and cannot" prints 'cannot [a-z]* resource "pods"' noted "$own" here "$(annotations "$its_notes")"
 old_pod=$(agent_on node-0)
 check "helm upgrade, with parts of GPUs" "$helm" upgrade grus "$chart" --namespace grus-system --timeout 60s \
@@ -163,15 +165,22 @@ check "refused: a user who says which GPU it has" prints 'only grus writes them'
 {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "liar", "annotations": {"sharing.ai.centauruscloud.io/planned-gpu": "GPU-a"}},
  "spec": {"containers": [{"name": "main", "image": "localhost/x:1"}]}}
 EOT
-with_memory() { # with_memory NAME MIB
+with_memory() { # with_memory NAME MIB [paged] [LIMITS]
   kube create -f - <<EOT
-{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "$1", "annotations": {"sharing.ai.centauruscloud.io/memory-mib": "$2"}},
- "spec": {"containers": [{"name": "main", "image": "localhost/x:1"}]}}
+{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "$1", "annotations": {"sharing.ai.centauruscloud.io/${3:-memory}-mib": "$2"}},
+ "spec": {"containers": [{"name": "main", "image": "localhost/x:1", "resources": {"limits": {${4:-}}}}]}}
 EOT
 }
 check "a user may say how much memory the pod gets" with_memory large 8192
 check "refused: an amount that makes no sense" prints 'expected MiB of memory for each container' with_memory wrong 8Gi
 check "refused: to change it afterwards" prints 'only grus writes them' noted "$KUBECONFIG" large "$(annotations '"sharing.ai.centauruscloud.io/memory-mib": "1"')"
+part='"ai.centauruscloud.io/gpu-milli": 300'
+check "a user may ask for memory that is paged" with_memory paged 8192 paged "$part"
+check "with as much memory of the node" with_memory paged-in-room 8192 paged "$part, \"memory\": \"8Gi\""
+check "refused: with less" prints 'raise resources.limits.memory to more than 8192Mi' with_memory wrong 8192 paged "$part, \"memory\": \"8191Mi\""
+check "refused: without a part" prints 'no container has a limit of ai.centauruscloud.io/gpu-milli' with_memory wrong 8192 paged '"memory": "64Gi"'
+check "refused: an amount of it that makes no sense" prints 'expected MiB of memory beside the part' with_memory wrong 0 paged "$part"
+check "refused: to change it afterwards" prints 'only grus writes them' noted "$KUBECONFIG" paged "$(annotations '"sharing.ai.centauruscloud.io/paged-mib": "1"')"
 need "what the agent wrote" noted "$own" here "$(annotations "$its_notes")"
 check "refused: a user who changes it" prints 'only grus writes them' noted "$KUBECONFIG" here "$(annotations '"sharing.ai.centauruscloud.io/gpus": "y"')"
 check "refused: a user who removes it" prints 'only grus writes them' noted "$KUBECONFIG" here "$(annotations '"sharing.ai.centauruscloud.io/gpus": null')"
@@ -202,6 +211,7 @@ check "refused: to change another node's" prints "$only" kube --kubeconfig "$own
 check "refused: to remove another node's" prints "$only" kube --kubeconfig "$own" delete resourceslice far
 check "refused: to remove another driver's" prints "$only" kube --kubeconfig "$own" delete resourceslice other
 check "it removes its slice" kube --kubeconfig "$own" delete resourceslice near
+check "it lists NodePools, for what they allow of memory" equals yes lists_pools
 check "it reads claims" prints 'not found' kube --kubeconfig "$own" get resourceclaim none
 check "but lists none, and writes none" equals no,no, eval \
   "for verb in list patch; do kube --kubeconfig $own auth can-i \$verb resourceclaims.resource.k8s.io | tr '\n' ','; done; true"

@@ -28,5 +28,15 @@ TEST(MemoryMiB, ThatMakesNoSenseIsNotTakenForNothing) {
   }
 }
 
+TEST(PagedMiB, IsReadAlike) {
+  kube::ObjectMeta pod;
+  pod.annotations[kMemoryMiBAnnotation] = "1";
+  EXPECT_EQ(PagedMiBSaidBy(pod), 0);
+  pod.annotations[kPagedMiBAnnotation] = "8192";
+  EXPECT_EQ(PagedMiBSaidBy(pod), 8192);
+  pod.annotations[kPagedMiBAnnotation] = "8Gi";
+  EXPECT_EQ(PagedMiBSaidBy(pod), kSenselessMemory);
+}
+
 }  // namespace
 }  // namespace api

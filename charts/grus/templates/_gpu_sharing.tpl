@@ -168,22 +168,28 @@ spec:
       expression: 'request.operation == "UPDATE" ? oldObject.metadata.?annotations.orValue({}) : {}'
     - name: after
       expression: object.metadata.?annotations.orValue({})
-    # How a GPU is chosen, and how much of its memory is needed, are the user's own.
+    # How a GPU is chosen, and how much memory is needed, are the user's own.
     - name: placement
       expression: '"sharing.ai.centauruscloud.io/placement"'
     - name: memory
       expression: '"sharing.ai.centauruscloud.io/memory-mib"'
+    - name: paged
+      expression: '"sharing.ai.centauruscloud.io/paged-mib"'
+    - name: withParts
+      expression: >-
+        object.spec.containers.filter(c, c.?resources.?limits.orValue({}).exists(name, name in
+        ["ai.centauruscloud.io/gpu-milli", "alnair/vgpu-memory", "aliyun.com/gpu-mem"]))
   validations:
     - expression: >-
         variables.after.all(key, !key.startsWith("sharing.ai.centauruscloud.io/") || key == variables.placement ||
-        (key == variables.memory && request.operation == "CREATE") ||
+        (key in [variables.memory, variables.paged] && request.operation == "CREATE") ||
         (key in variables.before && variables.before[key] == variables.after[key]))
         && variables.before.all(key, !key.startsWith("sharing.ai.centauruscloud.io/") || key == variables.placement ||
         key in variables.after)
       reason: Forbidden
       message: >-
         the annotations sharing.ai.centauruscloud.io/... say which GPU a pod has; only grus writes them. Leave them out of
-        the pod or its template, but for placement, and memory-mib, which does not change once the pod is there
+        the pod or its template, but for placement, and memory-mib and paged-mib, which do not change once the pod is there
     - expression: >-
         !(variables.placement in variables.after) || variables.after[variables.placement] in ["pack", "spread"] ||
         (variables.placement in variables.before &&
@@ -198,6 +204,29 @@ spec:
       messageExpression: >-
         "annotation " + variables.memory + ": expected MiB of memory for each container that asks for
         ai.centauruscloud.io/gpu-milli, as a whole number from 1 on, such as \"8192\""
+    - expression: >-
+        request.operation != "CREATE" || !(variables.paged in variables.after)
+        || variables.after[variables.paged].matches("^[1-9][0-9]{0,7}$")
+      reason: Invalid
+      messageExpression: >-
+        "annotation " + variables.paged + ": expected MiB of memory beside the part of a GPU of each container that has
+        one, as a whole number from 1 on, such as \"8192\""
+    - expression: >-
+        request.operation != "CREATE" || !(variables.paged in variables.after) || variables.withParts.size() > 0
+      reason: Invalid
+      messageExpression: >-
+        "annotation " + variables.paged + ": no container has a limit of ai.centauruscloud.io/gpu-milli, alnair/vgpu-memory
+        or aliyun.com/gpu-mem, beside whose part the memory would be; leave it out, also with claims"
+    # What the driver moves to the node's memory may count there: without room, it could not be moved.
+    - expression: >-
+        request.operation != "CREATE" || !(variables.paged in variables.after)
+        || !variables.after[variables.paged].matches("^[1-9][0-9]{0,7}$")
+        || variables.withParts.all(c, !("memory" in c.resources.limits)
+        || !quantity(string(c.resources.limits["memory"])).isLessThan(quantity(variables.after[variables.paged] + "Mi")))
+      reason: Invalid
+      messageExpression: >-
+        "annotation " + variables.paged + ": a container with a part of a GPU has a limit of memory below it, and what is
+        paged counts there; raise resources.limits.memory to more than " + variables.after[variables.paged] + "Mi"
 ---
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding

@@ -270,6 +270,8 @@ TEST(WorkloadFingerprint, APartOfAGpuIsNoWholeOneAndEachSizeIsItsOwn) {
         Spec(Replaced(kSpec, R"("cpu": "4")", R"("cpu": "4", "ai.centauruscloud.io/gpu-milli": "300")"));
     spec.workers.pod_template["metadata"]["annotations"]["sharing.ai.centauruscloud.io/memory-mib"] = mib;
     EXPECT_TRUE(of_jobs.insert(IdentityOf(spec, In("a"), kOwn).fingerprint).second) << mib;
+    spec.workers.pod_template["metadata"]["annotations"]["sharing.ai.centauruscloud.io/paged-mib"] = "4096";
+    EXPECT_TRUE(of_jobs.insert(IdentityOf(spec, In("a"), kOwn).fingerprint).second) << mib << ", and paged";
   }
 }
 

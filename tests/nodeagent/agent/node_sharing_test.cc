@@ -8,6 +8,7 @@
 
 #include "clientlib/base/wait.h"
 #include "clientlib/testing/api_server/fake_api_server.h"
+#include "crds/types/all_crds.h"
 #include "crds/types/sharing_names.h"
 #include "nodeagent/dra/gpu_slice.h"
 #include "tests/kit/must.h"
@@ -177,6 +178,28 @@ TEST_F(NodeSharingTest, AnUnknownEnforcementIsToldOnceAndTakenAsNone) {
   EXPECT_THAT(told, HasSubstr(R"(is \"Strict\": expected cooperative, mps or none)"));
   EXPECT_EQ(told.find("Strict"), told.rfind("Strict"));
   EXPECT_THAT(Inventory(), Not(HasSubstr("healthy")));
+}
+
+// Whatever the enforcement is now: a container that was given its part cooperatively may start again.
+TEST_F(NodeSharingTest, WhatTheNodePoolAllowsBesidePartsIsReadWithTheLabel) {
+  EXPECT_THAT(sharing_.paging().problem, Not(IsEmpty())) << "not read yet";
+  SetMode("milli");
+  Look(1);
+  EXPECT_EQ(sharing_.paging(), PagingAllowance()) << "grus-manager is not installed";
+  for (const kube::CrdInfo& crd : api::AllCrds()) {
+    kit::Must(server_.Create("customresourcedefinitions.apiextensions.k8s.io", kube::MakeCrd(crd)));
+  }
+  Json node = *server_.Get("nodes", {"", "node-1"});
+  node["metadata"]["labels"]["gpus"] = "a100";
+  kit::Must(server_.Update("nodes", std::move(node)));
+  const char* const pool = R"({"apiVersion":"ai.centauruscloud.io/v1alpha1","kind":"NodePool",
+      "metadata":{"name":"train"},"spec":{"nodeSelector":{"gpus":"a100"},"pagedMemoryPercent":50}})";
+  kit::Must(server_.Create("nodepools.ai.centauruscloud.io", kit::FromText(pool)));
+  Look(1);
+  EXPECT_EQ(sharing_.paging(), (PagingAllowance{.pool = "train", .percent = 50}));
+  ASSERT_TRUE(server_.Delete("nodepools.ai.centauruscloud.io", {"", "train"}));
+  Look(1);
+  EXPECT_EQ(sharing_.paging(), PagingAllowance());
 }
 
 TEST_F(NodeSharingTest, InTheModeOfClaimsTheInventorySaysSoAndTheKubeletFindsTheDriver) {

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "tests/nodeagent/cuda/shared_account.h"
@@ -30,6 +31,41 @@ TEST_F(AccountTest, GpusAreFoundByUuidInTheOrderOfTheLimits) {
   EXPECT_EQ(account.IndexOf(other), -1);
   EXPECT_EQ(account.Limit(0), kLimit);
   EXPECT_EQ(account.Limit(1), 0u);
+}
+
+TEST_F(AccountTest, WhatIsPagedCountsInAnEntryOfItsOwnBehindAllGpus) {
+  parts_[1].paged_bytes = 50;
+  kit::Must(share_->Make(parts_, std::chrono::nanoseconds(1)));
+  const std::unique_ptr<Account, void (*)(Account*)> raw(Map(), [](Account* map) { munmap(map, sizeof(Account)); });
+  SharedAccount& account = MustOpen(folder());
+  unsigned char second[16];
+  std::ranges::copy(account.limits(1).uuid, second);
+
+  EXPECT_EQ(account.gpu_count(), 3);
+  EXPECT_EQ(account.PagedOf(0), -1);
+  EXPECT_EQ(account.PagedOf(1), 2);
+  EXPECT_EQ(account.PagedOf(2), -1);
+  EXPECT_EQ(account.IndexOf(second), 1);
+  EXPECT_EQ(account.Limit(2), 50u);
+  EXPECT_TRUE(account.Reserve(2, 50));
+  EXPECT_FALSE(account.Reserve(2, 1));
+  EXPECT_EQ(raw->refused[2], 1u);
+  EXPECT_FALSE(account.Reserve(2, 1, false)) << "there is another place to ask";
+  EXPECT_EQ(raw->refused[2], 1u);
+  EXPECT_EQ(account.Used(1), 0u);
+  account.ForgetMine();
+  EXPECT_EQ(account.Used(2), 0u);
+}
+
+TEST_F(AccountTest, AnEntryThatIsNotThereOrHasNoLimitIsNotPagedTo) {
+  const std::string file = folder() + "/" + kLimitsFile;
+  for (const std::uint32_t paged : {1U, 2U, 3U, 17U, ~0U}) {  // Itself, one without a limit, none.
+    std::fstream limits(file, std::ios::in | std::ios::out | std::ios::binary);
+    limits.seekp(offsetof(Limits, gpus) + offsetof(GpuLimits, paged));
+    limits.write(reinterpret_cast<const char*>(&paged), sizeof(paged));
+    limits.close();
+    EXPECT_EQ(MustOpen(folder()).PagedOf(0), -1) << paged;
+  }
 }
 
 TEST_F(AccountTest, ReservesToTheByteAndNotBeyond) {

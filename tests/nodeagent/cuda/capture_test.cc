@@ -70,5 +70,26 @@ TEST_F(CaptureTest, AnOldDriverWithoutModesMeasuresToo) {
   EXPECT_EQ(client->Hear(), "ok");
 }
 
+// Nothing is measured in a stream that is captured: the events would be in the graph.
+TEST_F(CaptureTest, TheEndOfOneIsNotThatOfAnotherAndOneThatCouldNotBeginIsNone) {
+  Share({}, {kGiB}, 500);
+  const auto client = Start();
+  client->Ask("start");
+  const std::string first = client->Ask("stream 1").substr(3), second = client->Ask("stream 1").substr(3);
+  EXPECT_EQ(client->Ask("capture " + first + " 2"), "ok");
+  EXPECT_EQ(client->Ask("capture " + second + " 2"), "ok");
+  EXPECT_EQ(client->Ask("capture 0 2"), "error 900") << "the legacy stream cannot be captured";
+  EXPECT_THAT(client->Ask("endcapture " + first), StartsWith("ok"));
+  EXPECT_EQ(client->Ask("endcapture " + first), "error 1") << "it has ended already";
+
+  world_->HoldBefore("cuEventRecord");
+  EXPECT_EQ(client->Ask("launch us1 1 " + second), "ok");
+  EXPECT_THAT(client->Ask("endcapture " + second), StartsWith("ok"));
+  client->Tell("launch us1 1 " + second);
+  world_->AwaitHeld();  // Now it runs, and is measured.
+  world_->LetGo();
+  EXPECT_EQ(client->Hear(), "ok");
+}
+
 }  // namespace
 }  // namespace grus::cuda

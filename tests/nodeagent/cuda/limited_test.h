@@ -21,14 +21,17 @@ inline constexpr std::uint64_t kMiB = std::uint64_t{1} << 20, kGiB = kMiB << 10;
 
 class LimitedTest : public fake::FakeTest {
  protected:
-  // `memory`: of each GPU of the world, in their order; a GPU beyond the list is none of the container's.
-  void Share(const fake::WorldSetup& setup, std::vector<std::uint64_t> memory, std::uint32_t milli = 0) {
+  // `memory`: of each GPU of the world, in their order; a GPU beyond the list is none of the container's. `paged`: past
+  // that, of each.
+  void Share(const fake::WorldSetup& setup, std::vector<std::uint64_t> memory, std::uint32_t milli = 0,
+             std::uint64_t paged = 0) {
     world_ = std::make_unique<fake::FakeWorld>(Path(), setup);
     folder_ = std::make_unique<ShareFolder>(Path() + ".share");
     for (std::size_t gpu = 0; gpu < memory.size(); ++gpu) {
       parts_.push_back({.gpu = fake::FakeWorld::UuidText(static_cast<int>(gpu)),
                         .memory_bytes = memory[gpu],
                         .context_bytes = setup.context_bytes,
+                        .paged_bytes = paged,
                         .milli = milli,
                         .rate_milli = milli});
     }
@@ -43,8 +46,9 @@ class LimitedTest : public fake::FakeTest {
     world_ = nullptr;
     parts_.clear();
   }
-  std::vector<std::string> Environment() const {
-    return {world_->Environment(), "GRUS_CUDA_FOLDER=" + folder_->path(), "LD_PRELOAD=" + Library()};
+  std::vector<std::string> Environment() const { return EnvironmentOf(*folder_); }
+  std::vector<std::string> EnvironmentOf(const ShareFolder& folder) const {
+    return {world_->Environment(), "GRUS_CUDA_FOLDER=" + folder.path(), "LD_PRELOAD=" + Library()};
   }
   std::unique_ptr<fake::ClientProcess> Start(std::vector<std::string> options = {},
                                              const std::string& program = "fake-cuda-client") const {
@@ -55,17 +59,14 @@ class LimitedTest : public fake::FakeTest {
     if (named != nullptr) return named;
     return std::filesystem::read_symlink("/proc/self/exe").parent_path() / "cuda" / "libgrus-cuda-anywhere.so";
   }
-  // What the container's own account says, of the GPU.
-  std::uint64_t Counted(int gpu = 0) const {
-    const auto account = folder_->ReadAccount(parts_.size());
-    return account ? account->gpus[static_cast<std::size_t>(gpu)].memory_bytes : ~std::uint64_t{0};
+  // What the container's own account says, of the GPU; after all GPUs, of what is paged of each.
+  AccountCopy::Gpu Account(int entry = 0) const {
+    const auto account = folder_->ReadAccount(EntriesOf(parts_));
+    return account ? account->gpus[static_cast<std::size_t>(entry)]
+                   : AccountCopy::Gpu{.memory_bytes = ~std::uint64_t{0}, .most_memory_bytes = ~std::uint64_t{0}};
   }
-
-  // That the GPU ever had in use, by the account.
-  std::uint64_t Most(int gpu = 0) const {
-    const auto account = folder_->ReadAccount(parts_.size());
-    return account ? account->gpus[static_cast<std::size_t>(gpu)].most_memory_bytes : ~std::uint64_t{0};
-  }
+  std::uint64_t Counted(int entry = 0) const { return Account(entry).memory_bytes; }
+  std::uint64_t Most(int entry = 0) const { return Account(entry).most_memory_bytes; }  // That it ever was.
 
   std::unique_ptr<fake::FakeWorld> world_;
   std::unique_ptr<ShareFolder> folder_;

@@ -73,6 +73,17 @@ TEST(ShareLimitsOf, IsWhatTheContainerHoldsOfAllItsResources) {
   EXPECT_EQ(of({.ids = {{PartResource::kGpuMem, Ids(kGpu, 0, 3)}}})->milli, 0);
 }
 
+TEST(ShareLimitsOf, HasWhatMayBePagedBesideTheMemoryOfItsPart) {
+  const std::vector<SharedGpu> gpus = {{.uuid = kGpu, .memory_mib = 80'000}};
+  HeldParts part{.ids = {{PartResource::kMilli, Ids(kGpu, 0, 300)}}};
+  EXPECT_EQ(ShareLimitsOf(part, gpus, 0)->paged_bytes, 0U);
+  part.paged_mib = 70'000;
+  EXPECT_EQ(ShareLimitsOf(part, gpus, 0)->paged_bytes, 70'000ULL << 20);
+  EXPECT_EQ(ShareLimitsOf(part, gpus, 0)->memory_bytes, 24'000ULL << 20);
+  part.paged_mib = -1;
+  EXPECT_EQ(ShareLimitsOf(part, gpus, 0)->paged_bytes, 0U);
+}
+
 TEST(ShareLimitsOf, IsNotKnownWithoutTheGpuAsNoMemoryWouldBeNoLimit) {
   EXPECT_FALSE(ShareLimitsOf({.ids = {{PartResource::kMilli, Ids(kGpu, 0, 300)}}}, {}, 0));
   EXPECT_FALSE(ShareLimitsOf({}, {}, 0));

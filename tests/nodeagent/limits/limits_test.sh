@@ -64,6 +64,7 @@ need "a GPU of 80 GiB" test "${#cuda_gpus[@]}" = 1
 gpu() { echo "${cuda_gpus[$1]}"; }
 gpu_count=1
 play
+kube create -f crds/generated/nodepools.ai.centauruscloud.io.yaml >/dev/null
 set_mode milli
 kube label node real-0 sharing.ai.centauruscloud.io/enforcement=cooperative >/dev/null
 start_agent
@@ -127,10 +128,29 @@ check "and the container starts again" within 60 is_again
 check "with its part" within 30 equals "ok $(mib 24426)" asks third total
 check "of which its program has again what it asks for" within 30 equals "error 2" asks third "alloc $(mib 5000)"
 
+check "they end" remove third other
+
+# --- memory beside a part
+allow() { kube apply -f - <<<"{\"apiVersion\": \"ai.centauruscloud.io/v1alpha1\", \"kind\": \"NodePool\", \"metadata\": {\"name\": \"shared\"}, \"spec\": {\"nodeSelector\": {\"kubernetes.io/hostname\": \"real-0\"}, \"pagedMemoryPercent\": $1}}"; }
+messages() { kube get events --field-selector "involvedObject.name=$1" -o 'jsonpath={range .items[*]}{.message}{"\n"}{end}'; }
+uses paged 300 30000 '"sharing.ai.centauruscloud.io/paged-mib": "30000"' | kube create -f - >/dev/null
+check "a pod that asks for memory beside its part, which no pool allows, waits and says why" within 60 prints \
+  'it asks for 30000 MiB of over-subscribed memory .*no NodePool selects this node' messages paged
+allow 150 >/dev/null
+check "once its NodePool allows it, it runs" within 120 runs paged
+check "a program of it sees both as one" equals "ok $(mib 54426)" asks paged total
+check "what finds no room in its part lies beside it" within 30 equals "$(mib 30000)" eval 'printf "%.0f" "$(metric grus_cuda_paged_bytes paged)"'
+check "and no more of it than the pod asked for" equals "error 2" asks paged "alloc $(mib 25000)"
+uses neighbour 700 56900 | kube create -f - >/dev/null
+check "its neighbour runs" runs neighbour
+has_its_part() { equals "$(mib 56900)" eval 'printf "%.0f" "$(metric grus_cuda_memory_bytes neighbour)"'; }
+check "and has all of its own part, though both together are more than the GPU has" within 30 has_its_part
+check "none of which the first one had to give back" equals "$(mib 30000)" eval 'printf "%.0f" "$(metric grus_cuda_paged_bytes paged)"'
+
 # --- the label goes
 kube label node real-0 sharing.ai.centauruscloud.io/enforcement- >/dev/null
-check "what runs is held as before" equals "error 2" asks third "alloc $(mib 5000)"
-check "they end" remove third other
+check "what runs is held as before" equals "error 2" asks neighbour "alloc $(mib 5000)"
+check "they end" remove paged neighbour
 is_unlabelled() { # New parts are given without, once the agent has seen it.
   kube delete pod plain --ignore-not-found --timeout=60s
   uses plain 100 1 | kube create -f - && runs plain && equals "ok $(mib $((80 << 10)))" asks plain total

@@ -178,6 +178,36 @@ TEST_F(ShareFolderTest, WritesLimitsInPlace) {
   munmap(const_cast<Limits*>(limits), sizeof(Limits));
 }
 
+TEST_F(ShareFolderTest, WhatMayBePagedIsAnEntryBehindAllGpusThatTheGpuNames) {
+  parts_[0].paged_bytes = 5000;
+  Must(share_.Make(parts_, nanoseconds(1)));
+  auto limits = ReadFile<Limits>(limits_file());
+  EXPECT_EQ(EntriesOf(parts_), 3u);
+  EXPECT_EQ(limits->gpu_count, 3u);
+  EXPECT_EQ(limits->gpus[0].memory, 1000u);
+  EXPECT_EQ(limits->gpus[0].paged, 3u);
+  EXPECT_EQ(limits->gpus[1].paged, 0u);
+  EXPECT_TRUE(std::ranges::equal(limits->gpus[2].uuid, limits->gpus[0].uuid));
+  EXPECT_EQ(limits->gpus[2].memory, 5000u);
+  EXPECT_EQ(limits->gpus[2].milli, 0u);
+  EXPECT_EQ(limits->gpus[2].beside, 0u);
+
+  parts_[0].paged_bytes = 4000;
+  Must(share_.WriteLimits(parts_, nanoseconds(2)));
+  EXPECT_EQ(ReadFile<Limits>(limits_file())->gpus[2].memory, 4000u);
+  parts_[0].paged_bytes = 0;
+  EXPECT_THAT(MessageOf(share_.WriteLimits(parts_, nanoseconds(3))), HasSubstr("for other GPUs")) << "no limit at all";
+  parts_[1].paged_bytes = 4000;
+  EXPECT_THAT(MessageOf(share_.WriteLimits(parts_, nanoseconds(3))), HasSubstr("for other GPUs"));
+  EXPECT_EQ(ReadFile<Limits>(limits_file())->gpus[2].memory, 4000u);
+  Must(share_.Make(parts_, nanoseconds(4)));
+  EXPECT_EQ(ReadFile<Limits>(limits_file())->gpus[1].paged, 3u) << "a new start";
+
+  parts_[1].paged_bytes = 1;
+  parts_.resize(16, parts_[0]);
+  EXPECT_THAT(MessageOf(share_.Make(parts_, nanoseconds(5))), HasSubstr("paged memory counted once more; 16 are"));
+}
+
 TEST_F(ShareFolderTest, LimitsOfOtherGpusOrDamagedOnesAreNotWritten) {
   EXPECT_THAT(MessageOf(share_.WriteLimits(parts_, nanoseconds(5))), HasSubstr("No such file"));
   Must(share_.Make(parts_, nanoseconds(1)));
@@ -203,6 +233,12 @@ TEST_F(ShareFolderTest, ReadsTheLimitsThatTheAgentBeforeWroteForThisGpu) {
   EXPECT_EQ(read.milli, 300u);
   EXPECT_EQ(read.rate_milli, 300u) << "nothing is lent at first";
   EXPECT_TRUE(share_.HasLimits());
+
+  EXPECT_EQ(read.paged_bytes, 0u);
+  parts_[0].paged_bytes = 5000;
+  Must(share_.Make(parts_, nanoseconds(1)));
+  EXPECT_EQ(Must(share_.ReadLimits(kGpu0)).memory_bytes, 1000u);
+  EXPECT_EQ(Must(share_.ReadLimits(kGpu0)).paged_bytes, 5000u);
 
   EXPECT_FALSE(share_.ReadLimits(kGpu1));
   EXPECT_FALSE(ShareFolder(dir_.path("none")).ReadLimits(kGpu0));

@@ -82,6 +82,49 @@ TEST_F(ShareTableTest, WhatAContainerHasBesideItsAccountCountsAgainstItsPart) {
   EXPECT_EQ(LimitsOf(part)->gpus[0].beside, 0);
 }
 
+TEST_F(ShareTableTest, WhatMayBePagedIsThatOfEachStartAndIsTold) {
+  HeldParts part = Run("p", kGpu0, 0, 300);
+  EXPECT_THAT(Metrics(), Not(HasSubstr("grus_cuda_paged_bytes{")));
+  part.paged_mib = 500;
+  kit::Must(Start(part));
+  EXPECT_EQ(LimitsOf(part)->gpus[1].memory, 500 * kMiB);
+  Write(part, offsetof(cuda::Account, memory) + sizeof(std::uint64_t), 300 * kMiB);
+  Write(part, offsetof(cuda::Account, refused), std::uint64_t{2});
+  Write(part, offsetof(cuda::Account, refused) + sizeof(std::uint64_t), std::uint64_t{3});
+  Turn();
+  const std::string labels = "{gpu=\"0\",uuid=\"" + std::string(kGpu0) + R"(",namespace="a",pod="p",container="c"} )";
+  EXPECT_THAT(Metrics(), HasSubstr("grus_cuda_paged_bytes" + labels + "314572800"));
+  EXPECT_THAT(Metrics(), HasSubstr("grus_cuda_paged_limit_bytes" + labels + "524288000"));
+  EXPECT_THAT(Metrics(), HasSubstr("grus_cuda_refusals_total" + labels + "5"));
+  EXPECT_THAT(Metrics(), HasSubstr("grus_cuda_memory_bytes" + labels + "0"));
+
+  Begin();  // An agent that knows it by the files alone.
+  Play(1);
+  EXPECT_THAT(Metrics(), HasSubstr("grus_cuda_paged_bytes" + labels + "314572800"));
+  EXPECT_EQ(LimitsOf(part)->gpus[1].memory, 500 * kMiB);
+  EXPECT_EQ(LimitsOf(part)->beat, static_cast<std::uint64_t>(clock_.Now().time_since_epoch().count()));
+  part.paged_mib = 0;
+  kit::Must(Start(part));
+  EXPECT_EQ(LimitsOf(part)->gpu_count, 1);
+  Turn();
+  EXPECT_THAT(Metrics(), Not(HasSubstr("grus_cuda_paged_bytes{")));
+}
+
+TEST_F(ShareTableTest, WhatIsSaidToBePagedHidesNothingThatTheDriverSees) {
+  HeldParts part = Run("p", kGpu0, 0, 300);
+  part.paged_mib = 9000;
+  kit::Must(Start(part));
+  WriteProcess(part, 0, 7, kGiB);
+  Write(part, offsetof(cuda::Account, memory) + sizeof(std::uint64_t), 500 * kGiB);
+  Write(part, offsetof(cuda::Account, processes) + offsetof(cuda::ProcessAccount, memory) + sizeof(std::uint64_t),
+        500 * kGiB);
+  SeeProcess(part, 0, 7, 20 * kGiB);
+  EXPECT_THAT(Logged(30), HasSubstr("programs in it go round their limits"));
+  EXPECT_EQ(LimitsOf(part)->gpus[0].beside, 19 * kGiB);
+  EXPECT_EQ(LimitsOf(part)->gpus[1].beside, 0);
+  EXPECT_THAT(Metrics(), HasSubstr(R"(pod="p",container="c"} 9437184000)")) << "no more than it may have";
+}
+
 TEST_F(ShareTableTest, WhatIsNotKnownOfOneProcessChangesNothing) {
   const HeldParts part = Run("p", kGpu0, 0, 300);
   SeeProcess(part, 0, 7, 400 * kMiB);

@@ -67,6 +67,19 @@ TEST(HeldParts, WhoHoldsAGpuByAnotherResourceIsNamed) {
   EXPECT_THAT(HeldOtherwise({}, kAlnair, uuids), IsEmpty());
 }
 
+TEST(HeldParts, WhatAPodSaysOfPagedMemorySaysNothingForWholeGpus) {
+  HeldParts part{.ids = {{PartResource::kMilli, {{"GPU-0", 1}}}}};
+  EXPECT_EQ(part.paged_mib, std::nullopt);
+  SetSaidPaging(500, part);
+  EXPECT_EQ(part.paged_mib, 500);
+  HeldParts whole;
+  for (int i = 0; i < 2 * kMilliOfGpu; ++i) {
+    whole.ids[PartResource::kMilli].push_back({i < kMilliOfGpu ? "GPU-0" : "GPU-1", i % kMilliOfGpu});
+  }
+  SetSaidPaging(500, whole);
+  EXPECT_EQ(whole.paged_mib, 0);
+}
+
 TEST(HeldParts, WhoHasAnIdOfGpusharesOwnPluginHoldsAllGpusAsThatGaveAnyIdForAnyGpu) {
   const std::vector<std::string> uuids = {"GPU-1", "GPU-2"};
   const auto gpushare = ResourcesOf(SharingMode::kGpushare);

@@ -255,6 +255,30 @@ TEST_F(PartPluginsTest, AContainerWithoutTheMemoryThatItSaysWaitsUntilOthersHave
   EXPECT_EQ(WhyNot(Memory().PreStart(Ids("GPU-0", 100, 100))), "");
 }
 
+TEST_F(PartPluginsTest, AContainerThatAsksForMoreThanItsPoolAllowsBesideItsPartStartsOnceThatIsAllowed) {
+  for (const SharingMode mode : {SharingMode::kMilli, SharingMode::kAlnair, SharingMode::kGpushare}) {
+    Begin(mode);
+    const PartResource resource = ResourcesOf(mode).front();
+    DevicePlugin& plugin = *parts_->plugins().at(0);
+    const std::vector<std::string> ids = Ids("GPU-0", 4);
+    holders_.held.clear();
+    Hold("p", {{std::string(NameOf(resource)), ids}});
+    enforcer_.holders["p/c"] = Enforcement::kCooperative;
+    PartAsk ask{.pod = {"a", "p"}, .container = "c", .paged_mib = 30};
+    pending_.asks = std::vector<PartAsk>();
+    pending_.on_await = [&](const auto&) { pending_.asks = std::vector{ask}; };  // The API server is late.
+    EXPECT_THAT(WhyNot(plugin.PreStart(ids)), HasSubstr("no NodePool selects this node"));
+    parts_->SetPaging({.pool = "train", .percent = 100});
+    EXPECT_EQ(WhyNot(plugin.PreStart(ids)), "");
+    ASSERT_TRUE(enforcer_.starting);
+    EXPECT_EQ(enforcer_.starting->paged_mib, 30);
+    pending_.asks.reset();
+    pending_.on_await = {};
+    EXPECT_EQ(WhyNot(plugin.PreStart(ids)), "");
+    EXPECT_EQ(enforcer_.starting->paged_mib, std::nullopt) << "what its pod says is not known";
+  }
+}
+
 TEST_F(PartPluginsTest, RefuseWhatCannotBeGivenAndSayWhatToDo) {
   Begin();
   EXPECT_THAT(WhyNot(Memory().Allocate({})), HasSubstr("0 alnair/vgpu-memory: ask for at least 1"));

@@ -33,7 +33,7 @@ CUresult End(const char* function, CUstream handle, CUgraph* out, bool has_own) 
       Forget(*graph);
       delete graph;
       *out = nullptr;
-      return kCaptureInvalid;
+      return kCaptureIsInvalid;
     }
     graphs().graphs.insert(graph);
     *out = reinterpret_cast<CUgraph>(graph);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Commands about GPUs, contexts and plain memory.
+#include <dlfcn.h>
+
+#include "nodeagent/cuda/nvml_memory.h"
 #include "tests/nodeagent/cuda/fake/client_commands.h"
 #include "tests/nodeagent/cuda/fake/client_driver.h"
 
@@ -29,6 +32,12 @@ void AddMemoryCommands(Commands& commands) {
         Call<decltype(cuDeviceTotalMem_v2)>("cuDeviceTotalMem_v2", &bytes, static_cast<CUdevice>(Number(words, 0)));
     return Answer(result, Size(bytes));
   };
+  commands["attribute"] = [](const Words& words) {  // attribute NUMBER [GPU]
+    int value = 0;
+    const CUresult result = Call<decltype(cuDeviceGetAttribute)>(
+        "cuDeviceGetAttribute", &value, static_cast<int>(Number(words, 0)), static_cast<CUdevice>(Number(words, 1)));
+    return Answer(result, std::to_string(value));
+  };
   commands["info"] = [](const Words&) {  // FREE TOTAL
     std::size_t free = 0, total = 0;
     const CUresult result = Call<decltype(cuMemGetInfo_v2)>("cuMemGetInfo_v2", &free, &total);
@@ -44,6 +53,23 @@ void AddMemoryCommands(Commands& commands) {
       text += Hex(0x100U + uuid.bytes[i]).substr(3);
     }
     return Answer(result, text);
+  };
+  commands["nvml"] = [](const Words& words) {  // nvml LIBRARY -> TOTAL FREE USED of the first GPU, by each version
+    void* const library = dlopen(words.at(0).c_str(), RTLD_NOW);
+    const auto call = [&](const char* name, auto... arguments) {
+      auto* const function = library == nullptr ? nullptr : dlsym(library, name);
+      return function == nullptr ? kNvmlFunctionNotFound
+                                 : reinterpret_cast<nvmlReturn (*)(decltype(arguments)...)>(function)(arguments...);
+    };
+    nvmlDevice gpu = nullptr;
+    nvmlMemory first = {};
+    nvmlMemory_v2 second = {.version = kNvmlMemory2, .total = 0, .reserved = 0, .free = 0, .used = 0};
+    nvmlReturn result = call("nvmlInit");
+    if (result == 0) result = call("nvmlDeviceGetHandleByIndex", 0U, &gpu);
+    if (result == 0) result = call("nvmlDeviceGetMemoryInfo", gpu, &first);
+    if (result == 0) result = call("nvmlDeviceGetMemoryInfo_v2", gpu, &second);
+    return Answer(result, Size(first.total) + " " + Size(first.free) + " " + Size(first.used) + " " +
+                              Size(second.total) + " " + Size(second.free) + " " + Size(second.used));
   };
   commands["context"] = [](const Words& words) {  // context [GPU]
     CUcontext context = nullptr;
@@ -107,11 +133,17 @@ void AddMemoryCommands(Commands& commands) {
     const CUresult result = Call<decltype(cuMemAllocManaged)>("cuMemAllocManaged", &pointer, Number(words, 0), 1U);
     return AnswerHandle(result, pointer);
   };
-  commands["pitch"] = [](const Words& words) {  // pitch WIDTH HEIGHT -> POINTER PITCH
+  commands["pitchless"] = [](const Words& words) {  // pitchless WIDTH HEIGHT: with nowhere for the pitch
+    CUdeviceptr pointer = 0;
+    return Answer(Call<decltype(cuMemAllocPitch_v2)>("cuMemAllocPitch_v2", &pointer, nullptr, Number(words, 0),
+                                                     Number(words, 1), 4U));
+  };
+  commands["pitch"] = [](const Words& words) {  // pitch WIDTH HEIGHT [ELEMENT] -> POINTER PITCH
     CUdeviceptr pointer = 0;
     std::size_t pitch = 0;
-    const CUresult result = Call<decltype(cuMemAllocPitch_v2)>("cuMemAllocPitch_v2", &pointer, &pitch, Number(words, 0),
-                                                               Number(words, 1), 4U);
+    const CUresult result =
+        Call<decltype(cuMemAllocPitch_v2)>("cuMemAllocPitch_v2", &pointer, &pitch, Number(words, 0), Number(words, 1),
+                                           static_cast<unsigned>(Number(words, 2, 4)));
     return Answer(result, Hex(pointer) + " " + Size(pitch));
   };
   commands["free"] = [](const Words& words) {  // free POINTER

@@ -116,16 +116,18 @@ CUresult cuDeviceTotalMem_v2(std::size_t* bytes, CUdevice gpu) {
 }
 CUresult cuDeviceGetAttribute(int* value, int attribute, CUdevice gpu) {
   return WithGpu(__func__, gpu, [&](const FakeGpu&) -> CUresult {
+    const bool can_move = Driver::Get().state().can_move_managed != 0;
     switch (attribute) {
       case 10: *value = 32; return kSuccess;   // Threads in a warp.
       case 16: *value = 132; return kSuccess;  // Multiprocessors.
       case 41: *value = 1; return kSuccess;    // Host and GPU share their addresses.
       case 75: *value = 9; return kSuccess;    // Compute capability, major and minor.
       case 76: *value = 0; return kSuccess;
-      case 83: *value = 1; return kSuccess;   // Managed memory.
-      case 102: *value = 1; return kSuccess;  // Addresses and memory apart.
-      case 103: *value = 1; return kSuccess;  // Memory as a file descriptor.
-      case 115: *value = 1; return kSuccess;  // Pools.
+      case 83: *value = 1; return kSuccess;                 // Managed memory.
+      case 89: *value = can_move ? 1 : 0; return kSuccess;  // It moves while kernels run.
+      case 102: *value = 1; return kSuccess;                // Addresses and memory apart.
+      case 103: *value = 1; return kSuccess;                // Memory as a file descriptor.
+      case 115: *value = 1; return kSuccess;                // Pools.
       default: *value = 0; return attribute > 0 && attribute < 200 ? kSuccess : kInvalidValue;
     }
   });

@@ -12,6 +12,10 @@
 
 namespace grus::cuda::fake {
 
+namespace {
+constexpr std::uint64_t kMostManaged = std::uint64_t{1} << 46;  // Of one allocation.
+}  // namespace
+
 Driver& Driver::Get() {
   static Driver* const driver = new Driver();  // Programs call the driver from destructors.
   return *driver;
@@ -139,7 +143,8 @@ void Driver::EndContext(Context* context) {
 void Driver::Release(const Block& block) {
   if (block.release != nullptr) block.release(*this, block);
   const std::scoped_lock held(*world_);
-  world_->GiveBack(place_, block.gpu, block.charged);
+  if (block.is_managed) world_->TakeManaged(place_, block.gpu, block.charged);
+  else world_->GiveBack(place_, block.gpu, block.charged);
   for (SharedMemory& shared : state().shared) {
     if (block.ipc_id != 0 && shared.id == block.ipc_id) shared = {};
   }
@@ -161,6 +166,18 @@ CUresult Driver::Allocate(Context* context, std::uint64_t bytes, CUdeviceptr* po
   if (!Charge(context->gpu, charged)) return kOutOfMemory;
   if (*pointer == 0) *pointer = NewAddress(bytes);
   blocks[*pointer] = {.gpu = context->gpu, .charged = charged, .bytes = bytes, .owner = context};
+  return kSuccess;
+}
+
+CUresult Driver::AllocateManaged(Context* context, std::uint64_t bytes, CUdeviceptr* pointer) {
+  if (state().can_move_managed == 0) return Allocate(context, bytes, pointer);
+  if (bytes == 0) return kInvalidValue;
+  if (bytes > kMostManaged) return kOutOfMemory;
+  const std::uint64_t charged = RoundUp(bytes, state().rounding);
+  const std::scoped_lock held(*world_);
+  world_->AddManaged(place_, context->gpu, charged);
+  *pointer = NewAddress(bytes);
+  blocks[*pointer] = {.gpu = context->gpu, .charged = charged, .bytes = bytes, .owner = context, .is_managed = true};
   return kSuccess;
 }
 

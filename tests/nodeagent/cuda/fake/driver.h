@@ -35,10 +35,10 @@ class Driver;
 struct Block {
   int gpu = 0;
   std::uint64_t charged = 0, bytes = 0;
-  Context* owner = nullptr;  // Whose end is its end.
-  bool is_array = false;
-  std::uint64_t ipc_id = 0;  // In WorldState::shared, if it was handed to others.
-  void* from = nullptr;      // A pool, or a GPU's memory of graphs, which `release` gives it back to.
+  Context* owner = nullptr;                   // Whose end is its end.
+  bool is_array = false, is_managed = false;  // Managed: it may lie in the host's memory.
+  std::uint64_t ipc_id = 0;                   // In WorldState::shared, if it was handed to others.
+  void* from = nullptr;                       // A pool, or a GPU's memory of graphs, which `release` gives it back to.
   void (*release)(Driver& driver, const Block& block) = nullptr;
 };
 
@@ -72,6 +72,7 @@ class Driver {
   CUresult NewContext(int gpu, Context* context);  // Charged; not yet known by `contexts`.
   void EndContext(Context* context);
   CUresult Allocate(Context* context, std::uint64_t bytes, CUdeviceptr* pointer);
+  CUresult AllocateManaged(Context* context, std::uint64_t bytes, CUdeviceptr* pointer);
   CUresult FreeBlock(CUdeviceptr pointer, bool is_array = false);
   // Addresses are never used again, so that one that was freed is known to be wrong; but see WorldSetup.
   CUdeviceptr NewAddress(std::uint64_t bytes);

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "nodeagent/cuda/driver_abi.h"
+#include "nodeagent/cuda/launch_abi.h"
 
 namespace grus::cuda::fake {
 

@@ -20,6 +20,7 @@ FakeWorld::FakeWorld(std::string path, const WorldSetup& setup)
   state.gpu_count = static_cast<std::uint32_t>(setup.gpus.size());
   state.context_bytes = setup.context_bytes;
   state.reuses_addresses = setup.reuses_addresses ? 1 : 0;
+  state.can_move_managed = setup.can_move_managed ? 1 : 0;
   state.granularity = setup.granularity;
   state.rounding = setup.rounding;
   state.pool_chunk = setup.pool_chunk;
@@ -58,7 +59,21 @@ std::string FakeWorld::UuidText(int gpu) {
 std::uint64_t FakeWorld::Used(int gpu) {
   const std::scoped_lock held(*file_);
   file_->Sweep();
-  return file_->state().gpus[gpu].used;
+  return file_->state().gpus[gpu].used + file_->state().gpus[gpu].resident;
+}
+
+std::uint64_t FakeWorld::Managed(int gpu) {
+  const std::scoped_lock held(*file_);
+  file_->Sweep();
+  return file_->state().gpus[gpu].resident;
+}
+
+std::uint64_t FakeWorld::InHost(int gpu) {
+  const std::scoped_lock held(*file_);
+  file_->Sweep();
+  std::uint64_t bytes = 0;
+  for (const FakeProcess& process : file_->state().processes) bytes += process.managed[gpu] - process.resident[gpu];
+  return bytes;
 }
 
 std::uint64_t FakeWorld::Free(int gpu) { return file_->state().gpus[gpu].total - Used(gpu); }
@@ -67,7 +82,8 @@ std::uint64_t FakeWorld::UsedBy(std::int32_t pid, int gpu) {
   const std::scoped_lock held(*file_);
   file_->Sweep();
   std::uint64_t used = 0;
-  for (const FakeProcess& process : file_->state().processes) used += process.pid == pid ? process.used[gpu] : 0;
+  for (const FakeProcess& process : file_->state().processes)
+    used += process.pid == pid ? process.used[gpu] + process.resident[gpu] : 0;
   return used;
 }
 

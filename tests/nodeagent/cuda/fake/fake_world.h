@@ -25,6 +25,7 @@ struct WorldSetup {
   std::uint64_t rounding = 512;              // Plain allocations and arrays are charged a multiple of it.
   std::uint64_t pool_chunk = 32 * kMiB;      // Pools grow by multiples of it.
   bool reuses_addresses = false;             // Once nothing is allocated. Else each is new.
+  bool can_move_managed = true;              // Else managed memory is as plain memory is.
   bool is_virtual = false;                   // GPU time passes by Advance() and by waiting for it, and not by itself.
 };
 
@@ -43,8 +44,10 @@ class FakeWorld {
   static std::array<unsigned char, 16> Uuid(int gpu);
   static std::string UuidText(int gpu);  // As NVML says it, "GPU-…".
 
-  std::uint64_t Used(int gpu);
+  std::uint64_t Used(int gpu);  // What lies there.
   std::uint64_t Free(int gpu);
+  std::uint64_t Managed(int gpu);                   // Of Used(): what can be moved from there.
+  std::uint64_t InHost(int gpu);                    // What was moved, or never lay there.
   std::uint64_t UsedBy(std::int32_t pid, int gpu);  // By the process's number as it knows it itself.
   std::vector<std::int32_t> Processes();            // Those that are alive and have called cuInit().
 

@@ -11,8 +11,7 @@
 
 namespace grus::cuda::fake {
 
-inline constexpr CUresult kCaptureUnsupported = 900, kCaptureInvalid = 901, kCaptureUnmatched = 903,
-                          kCapturedEvent = 907;
+inline constexpr CUresult kCaptureUnsupported = 900, kCaptureUnmatched = 903, kCapturedEvent = 907;
 
 struct Graph;
 

@@ -44,7 +44,8 @@ extern "C" {
 CUresult cuIpcGetMemHandle(CUipcMemHandle* handle, CUdeviceptr pointer) {
   return Enter(__func__, [&](Driver& driver) -> CUresult {
     const auto found = driver.blocks.find(pointer);
-    if (found == driver.blocks.end() || found->second.is_array || found->second.release != nullptr) {
+    if (found == driver.blocks.end() || found->second.is_array || found->second.is_managed ||
+        found->second.release != nullptr) {
       return kInvalidValue;
     }
     Block& block = found->second;

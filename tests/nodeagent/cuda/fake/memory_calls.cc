@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plain memory. Managed memory is charged as plain memory is, and never moves.
+// Plain memory, and managed memory, which the GPU has as far as there is room: see WorldFile.
 #include <algorithm>
 
 #include "tests/nodeagent/cuda/fake/families.h"
@@ -16,7 +16,7 @@ CUresult Info(const char* function, std::uint64_t* free, std::uint64_t* total) {
     const std::scoped_lock held(*driver.world());
     driver.world()->Sweep();
     const FakeGpu& gpu = driver.state().gpus[context.gpu];
-    *free = gpu.total - gpu.used;
+    *free = gpu.total - gpu.used - gpu.resident;
     *total = gpu.total;
     return kSuccess;
   });
@@ -84,7 +84,14 @@ CUresult cuMemAllocPitch_v2(CUdeviceptr* pointer, std::size_t* pitch, std::size_
   return Allocate(__func__, pointer, bytes);
 }
 CUresult cuMemAllocManaged(CUdeviceptr* pointer, std::size_t bytes, unsigned flags) {
-  return flags == 1 || flags == 2 ? Allocate(__func__, pointer, bytes) : kInvalidValue;
+  return EnterInContext(__func__, [&](Driver& driver, Context& context) {
+    CUdeviceptr at = 0;
+    if (flags != 1 && flags != 2) return kInvalidValue;
+    if (const CUresult refused = CheckCaptures(); refused != kSuccess) return refused;
+    const CUresult made = driver.AllocateManaged(&context, bytes, &at);
+    if (made == kSuccess) *pointer = at;
+    return made;
+  });
 }
 CUresult cuMemFree(CUdeviceptr_v1 pointer) { return Free(__func__, pointer); }
 CUresult cuMemFree_v2(CUdeviceptr pointer) { return Free(__func__, pointer); }

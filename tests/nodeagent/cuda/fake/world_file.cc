@@ -90,8 +90,11 @@ void WorldFile::unlock() { pthread_mutex_unlock(&state_->mutex); }
 // Whoever died may have been between two writes.
 void WorldFile::Repair() {
   for (std::size_t gpu = 0; gpu < kMostGpus; ++gpu) {
-    state_->gpus[gpu].used = 0;
-    for (const FakeProcess& process : state_->processes) state_->gpus[gpu].used += process.used[gpu];
+    state_->gpus[gpu].used = state_->gpus[gpu].resident = 0;
+    for (const FakeProcess& process : state_->processes) {
+      state_->gpus[gpu].used += process.used[gpu];
+      state_->gpus[gpu].resident += process.resident[gpu];
+    }
   }
 }
 
@@ -119,6 +122,7 @@ void WorldFile::Free(std::int32_t place) {
   for (std::size_t gpu = 0; gpu < kMostGpus; ++gpu) {
     FakeGpu& its = state_->gpus[gpu];
     its.used -= process.used[gpu];
+    its.resident -= process.resident[gpu];
     // What has not begun is not done any more, unless others have queued behind it: their times are known already.
     for (const std::uint64_t now = Now(); its.intervals > 0; --its.intervals) {
       Interval& last = its.queue[(its.first + its.intervals - 1) % kMostIntervals];
@@ -160,8 +164,9 @@ std::int32_t WorldFile::TakePlace() {
 
 bool WorldFile::Charge(std::int32_t place, int gpu, std::uint64_t bytes) {
   FakeGpu& its = state_->gpus[gpu];
-  if (bytes > its.total - its.used) Sweep();
+  if (bytes > its.total - its.used - its.resident) Sweep();
   if (bytes > its.total - its.used) return false;
+  Evict(gpu, bytes, kNobody);
   its.used += bytes;
   state_->processes[place].used[gpu] += bytes;
   return true;
@@ -170,6 +175,48 @@ bool WorldFile::Charge(std::int32_t place, int gpu, std::uint64_t bytes) {
 void WorldFile::GiveBack(std::int32_t place, int gpu, std::uint64_t bytes) {
   state_->gpus[gpu].used -= bytes;
   state_->processes[place].used[gpu] -= bytes;
+}
+
+void WorldFile::Evict(int gpu, std::uint64_t room, std::int32_t but_place) {
+  FakeGpu& its = state_->gpus[gpu];
+  for (std::int32_t place = 0; place < static_cast<std::int32_t>(kMostProcesses); ++place) {
+    const std::uint64_t free = its.total - its.used - its.resident;
+    if (free >= room) return;
+    std::uint64_t& resident = state_->processes[place].resident[gpu];
+    if (place == but_place || resident == 0) continue;
+    const std::uint64_t moved = std::min(resident, room - free);
+    resident -= moved;
+    its.resident -= moved;
+  }
+}
+
+void WorldFile::BringBack(std::int32_t place, int gpu) {
+  FakeGpu& its = state_->gpus[gpu];
+  FakeProcess& process = state_->processes[place];
+  const std::uint64_t away = process.managed[gpu] - process.resident[gpu];
+  if (away == 0) return;
+  Evict(gpu, away, place);
+  const std::uint64_t moved = std::min(away, its.total - its.used - its.resident);
+  its.resident += moved;
+  process.resident[gpu] += moved;
+}
+
+void WorldFile::AddManaged(std::int32_t place, int gpu, std::uint64_t bytes) {
+  FakeGpu& its = state_->gpus[gpu];
+  FakeProcess& process = state_->processes[place];
+  if (bytes > its.total - its.used - its.resident) Sweep();
+  const std::uint64_t there = std::min(bytes, its.total - its.used - its.resident);
+  process.managed[gpu] += bytes;
+  its.resident += there;
+  process.resident[gpu] += there;
+}
+
+void WorldFile::TakeManaged(std::int32_t place, int gpu, std::uint64_t bytes) {
+  FakeProcess& process = state_->processes[place];
+  process.managed[gpu] -= bytes;
+  const std::uint64_t there = std::min(process.resident[gpu], process.managed[gpu]);
+  state_->gpus[gpu].resident -= process.resident[gpu] - there;
+  process.resident[gpu] = there;
 }
 
 std::uint64_t WorldFile::Now() const { return state_->is_virtual ? state_->virtual_now.load() : MonotonicNow(); }
@@ -200,6 +247,7 @@ void WorldFile::Retire(FakeGpu& gpu) {
 
 std::uint64_t WorldFile::Queue(std::int32_t place, int gpu, std::uint64_t nanoseconds, std::uint64_t* retry) {
   FakeGpu& its = state_->gpus[gpu];
+  BringBack(place, gpu);
   Retire(its);
   Interval* const last = its.intervals == 0 ? nullptr : &its.queue[(its.first + its.intervals - 1) % kMostIntervals];
   if (last != nullptr && last->place == place) return last->end += nanoseconds;

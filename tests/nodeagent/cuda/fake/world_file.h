@@ -27,10 +27,16 @@ class WorldFile {
   void lock();
   void unlock();
 
-  std::int32_t TakePlace();                                         // REQUIRES LOCK. kNobody: all are taken.
-  void Sweep();                                                     // REQUIRES LOCK. Frees the places of the dead.
-  bool Charge(std::int32_t place, int gpu, std::uint64_t bytes);    // REQUIRES LOCK. False: there is not enough.
+  std::int32_t TakePlace();  // REQUIRES LOCK. kNobody: all are taken.
+  void Sweep();              // REQUIRES LOCK. Frees the places of the dead.
+  // What needs room moves managed memory to the host. REQUIRES LOCK. False: there is not enough.
+  bool Charge(std::int32_t place, int gpu, std::uint64_t bytes);
   void GiveBack(std::int32_t place, int gpu, std::uint64_t bytes);  // REQUIRES LOCK.
+
+  // Managed memory lies on the GPU as far as there is room, and comes back there when a kernel of its process runs, in
+  // the place of that of others. Each process has bytes of it, and no places in them. REQUIRES LOCK.
+  void AddManaged(std::int32_t place, int gpu, std::uint64_t bytes);
+  void TakeManaged(std::int32_t place, int gpu, std::uint64_t bytes);
 
   // Nanoseconds of CLOCK_MONOTONIC, or of the world's own clock.
   std::uint64_t Now() const;
@@ -48,6 +54,9 @@ class WorldFile {
   bool IsAlive(std::int32_t place) const;
   void Free(std::int32_t place);
   void Repair();
+  // Until there are so many bytes of room, or all of it but that of `but_place` is in the host's memory.
+  void Evict(int gpu, std::uint64_t room, std::int32_t but_place);
+  void BringBack(std::int32_t place, int gpu);
   void Retire(FakeGpu& gpu);
 
   const int file_;

@@ -26,8 +26,9 @@ struct Interval {
 struct FakeGpu {
   unsigned char uuid[16];
   char name[48];
-  std::uint64_t total, used;  // Bytes; `used` is the sum over all processes.
-  std::uint64_t busy;         // Nanoseconds, of intervals that are over.
+  // Bytes; the sums over all processes. Together they are never more than `total`.
+  std::uint64_t total, used, resident;
+  std::uint64_t busy;  // Nanoseconds, of intervals that are over.
   std::uint32_t first, intervals;
   Interval queue[kMostIntervals];  // A ring.
 };
@@ -39,6 +40,8 @@ struct FakeProcess {
   std::uint32_t unused;
   std::uint64_t started;  // In the kernel's ticks since boot.
   std::uint64_t used[kMostGpus], busy[kMostGpus];
+  // Of managed memory, and what of it lies on the GPU; the rest is in the host's memory.
+  std::uint64_t managed[kMostGpus], resident[kMostGpus];
 };
 
 struct FakeFault {
@@ -69,7 +72,7 @@ struct WorldState {
   std::uint64_t magic;
   pthread_mutex_t mutex;  // Robust. Guards everything below but what is atomic or is only set before anybody looks.
   std::int32_t driver_version;
-  std::uint32_t gpu_count, is_virtual, reuses_addresses, unused;
+  std::uint32_t gpu_count, is_virtual, reuses_addresses, can_move_managed;
   std::atomic<std::uint32_t> fault_count;
   std::uint64_t context_bytes, granularity, rounding, pool_chunk;
   std::atomic<std::uint64_t> virtual_now;

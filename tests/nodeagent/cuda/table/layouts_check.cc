@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiles only if every layout and value of nodeagent/cuda/driver_abi.h and nvml_memory.h is that of NVIDIA's own
-// headers, which are in no build of ours: scripts/check-driver-functions compiles this against one folder of them at a
-// time, whether it has cuda.h or nvml.h, and with __CUDA_API_VERSION_INTERNAL, by which cuda.h has what came before 3.2
-// too.
+// Compiles only if every layout and value of nodeagent/cuda/{driver_abi,launch_abi,nvml_memory}.h is that of NVIDIA's
+// own headers, which are in no build of ours: scripts/check-driver-functions compiles this against one folder of them
+// at a time, whether it has cuda.h or nvml.h, and with __CUDA_API_VERSION_INTERNAL, by which cuda.h has what came
+// before 3.2 too.
 #include <cstddef>
 #include <type_traits>
 
-#include "nodeagent/cuda/driver_abi.h"
+#include "nodeagent/cuda/launch_abi.h"
 #include "nodeagent/cuda/nvml_memory.h"
 
 #if __has_include(<cuda.h>)
@@ -64,6 +64,8 @@ SAME_VALUE(kNotPermitted, CUDA_ERROR_NOT_PERMITTED);
 SAME_VALUE(kNotSupported, CUDA_ERROR_NOT_SUPPORTED);
 SAME_VALUE(kUnknown, CUDA_ERROR_UNKNOWN);
 
+SAME_VALUE(kConcurrentManagedAccess, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS);
+SAME_VALUE(kAttachGlobal, CU_MEM_ATTACH_GLOBAL);
 SAME_VALUE(kLegacyStream, CU_GET_PROC_ADDRESS_LEGACY_STREAM);
 SAME_VALUE(kPerThreadStream, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM);
 #if CUDA_VERSION >= 12000
