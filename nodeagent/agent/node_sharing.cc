@@ -103,7 +103,7 @@ std::optional<SharingMode> NodeSharing::ReadMode(const std::stop_token& stop) {
   const SharingMode known = mode ? *mode : SharingMode::kNone;
   ReadEnforcement(**node, known);
   // Whatever the label: a container that was held when it was given its part starts again so.
-  if (known != SharingMode::kNone) ReadPaging(**node, stop);
+  is_paging_read_ = known == SharingMode::kNone || ReadPaging(**node, stop);
   return known;
 }
 
@@ -128,17 +128,17 @@ void NodeSharing::ReadEnforcement(const kube::Node& node, SharingMode mode) {
   cuda_.Want(way == Enforcement::kCooperative);
 }
 
-void NodeSharing::ReadPaging(const kube::Node& node, const std::stop_token& stop) {
+bool NodeSharing::ReadPaging(const kube::Node& node, const std::stop_token& stop) {
   const auto list = client_.List(kube::KindOf<PagingPool>(), "", {}, stop);
   const bool has_none = !list && list.error().code() == kube::ErrorCode::kNotFound;  // Not even the kind.
   if (!list && !has_none) {
-    if (list.error().code() == kube::ErrorCode::kCancelled) return;
+    if (list.error().code() == kube::ErrorCode::kCancelled) return false;
     if (pool_news_.IsNews(list.error(), clock_.Now())) {
       log_.Warn("what NodePools allow of over-subscribed memory is not known, trying again",
                 {{"error", list.error().message()}});
     }
     if (!paging_.problem.empty()) paging_.problem = list.error().message();
-    return;
+    return false;
   }
   pool_news_.Reset();
   std::vector<std::shared_ptr<const PagingPool>> pools;
@@ -146,6 +146,7 @@ void NodeSharing::ReadPaging(const kube::Node& node, const std::stop_token& stop
     for (const auto& pool : list->items) pools.push_back(std::static_pointer_cast<const PagingPool>(pool));
   }
   paging_ = AllowanceOf(node.metadata.labels, pools);
+  return true;
 }
 
 MpsOptions NodeSharing::WholeMpsOptions() const {
@@ -243,7 +244,7 @@ void NodeSharing::LookOnce(const std::stop_token& stop) {
     const std::optional<SharingMode> mode = ReadMode(stop);
     if (mode) Follow(*mode);
     if (way_) SetUpPlugins();
-    read_at_ = now + (mode ? options_.read_again : kRetry);
+    read_at_ = now + (mode && is_paging_read_ ? options_.read_again : kRetry);
   }
   LookAtClaims(stop);
   const auto look = newest_();

@@ -74,7 +74,7 @@ class NodeSharing {
   std::optional<SharingMode> ReadMode(const std::stop_token& stop);
   void ReadPlacement(const kube::Node& node);
   void ReadEnforcement(const kube::Node& node, SharingMode mode);
-  void ReadPaging(const kube::Node& node, const std::stop_token& stop);
+  bool ReadPaging(const kube::Node& node, const std::stop_token& stop);  // False: it is to be read again soon.
   MpsOptions WholeMpsOptions() const;
   CudaOptions WholeCudaOptions() const;
   void Follow(SharingMode mode);
@@ -101,6 +101,7 @@ class NodeSharing {
   std::optional<bool> has_slice_;                             // None: not known.
   kube::TimePoint clean_at_ = kube::TimePoint::min();         // Claims that are gone: not before.
   kube::TimePoint remove_slice_at_ = kube::TimePoint::min();  // Likewise.
+  bool is_paging_read_ = true;                                // No less than the label.
   kube::FailureNews news_, slice_news_, pool_news_;
   std::string told_, told_of_placement_, told_of_enforcement_;      // Of the labels, what is wrong with them.
   PartPlacement placement_ = PartPlacement::kPack;                  // By the label.

@@ -17,6 +17,8 @@ constexpr std::int64_t kMostDebt = 10 * static_cast<std::int64_t>(kSecond);
 // Who may have the whole GPU for now has launched no more than this ahead: it must run before another's share comes
 // back.
 constexpr std::uint64_t kMostAhead = 20 * kMillisecond;
+// A process that alone launched for so long is taken for the only one of its container that does.
+constexpr std::uint64_t kAloneFor = kSecond;
 // Debt is paid until what is earned in so long is there, so that a sleep (50 us late at best) admits many short
 // launches. While others run as well, these come in the GPU's turns, about 2 ms each, and begin with one of their own:
 // over many turns that is little. It varies, so that launches do not fall into step with the turns.
@@ -62,10 +64,11 @@ std::int64_t Wanted(std::uint32_t rate, std::uint64_t pause, std::uint64_t took)
 
 }  // namespace
 
-void GpuTimeLaw::Bind(const Limits& limits, std::size_t gpu, GpuTime& time) {
+void GpuTimeLaw::Bind(const Limits& limits, std::size_t gpu, GpuTime& time, std::uint32_t process) {
   files_ = &limits;
   limits_ = &limits.gpus[gpu];
   time_ = &time;
+  process_ = process;
 }
 
 GpuTimeLaw::Unmarked& GpuTimeLaw::Of(std::uint64_t stream) { return unmarked_[Scattered(stream) % kStreams]; }
@@ -126,12 +129,13 @@ Admission GpuTimeLaw::Admit(std::uint64_t now, std::uint64_t key, std::uint64_t 
         admission.wait = std::clamp(since / 4, kLeastWait, kMostWait);
         return admission;
       }
-      admission.took = std::max(admission.took, since);
+      admission.took = std::max(admission.took, kWaitForMeasure);
       costs_.Restart(is_new && own.unmeasured == 0 ? kNewKey : key);
     }
     const std::uint64_t pause = pause_.load(kRelaxed);
     const std::int64_t wanted = Wanted(rate, pause, admission.took);
     if (balance < wanted) {
+      if (rate >= kWholeGpu) ForgetDebt(now);
       if (pause == 0) pause_.store(kLeastPause + Scattered(now) % kPauseRange, kRelaxed);
       admission.wait =
           std::clamp(static_cast<std::uint64_t>(wanted - balance) * kWholeGpu / rate, kLeastWait, kMostWait);
@@ -154,6 +158,10 @@ Admission GpuTimeLaw::Admit(std::uint64_t now, std::uint64_t key, std::uint64_t 
 
 Mark GpuTimeLaw::Launched(std::uint64_t now, std::uint64_t key, std::uint64_t stream, const Admission& admission) {
   Charge(static_cast<std::int64_t>(admission.cost));
+  if (time_->launcher.load(kRelaxed) != process_) {
+    time_->launcher.store(process_, kRelaxed);
+    time_->launcher_since.store(now, kRelaxed);
+  }
   if (admission.count) costs_.Count(key, now);
   if (admission.is_new) costs_.Count(kNewKey, now);
   Unmarked& unmarked = Of(stream);
@@ -213,14 +221,19 @@ void GpuTimeLaw::ChargeBefore(const Mark& mark, std::uint64_t start, std::uint64
   // before `until` is theirs.
   const std::uint64_t length = std::max({mark.last > begin ? mark.last - begin : 0, wanted, std::uint64_t{1}});
   const std::uint64_t end = std::min(begin + length, until);
-  const std::uint64_t ran = std::min(wanted * (end - begin) / length, end - begin);
+  const double part = static_cast<double>(end - begin) / static_cast<double>(length);
+  const std::uint64_t ran = std::min(static_cast<std::uint64_t>(static_cast<double>(wanted) * part), end - begin);
   unmarked.carried = waited ? 0 : std::clamp(thought - static_cast<std::int64_t>(ran), -kMostCarried, kMostCarried);
   used.took += ran + (start - until);
   used.charged += AddBusy(*time_, begin, end, ran) + AddBusy(*time_, until, start, start - until);
 }
 
-// With the whole GPU the balance says no more than how much is launched ahead; what else it says are errors.
-void GpuTimeLaw::ForgetDebt() {
+// With the whole GPU the balance says no more than how much is launched ahead; what else it says are errors. What other
+// processes of the container have launched is not known here.
+void GpuTimeLaw::ForgetDebt(std::uint64_t now) {
+  const bool is_alone =
+      time_->launcher.load(kRelaxed) == process_ && now > time_->launcher_since.load(kRelaxed) + kAloneFor;
+  if (!is_alone) return;
   std::uint64_t ahead = marked_.load(kRelaxed);
   for (const Unmarked& unmarked : unmarked_) ahead += unmarked.charged.load(kRelaxed);
   const std::int64_t least = static_cast<std::int64_t>(kMostAhead) - static_cast<std::int64_t>(ahead);
@@ -237,7 +250,7 @@ void GpuTimeLaw::Completed(std::uint64_t now, const Mark& mark, std::uint64_t st
   ChargeBefore(mark, start, took, used);
   Charge(static_cast<std::int64_t>(used.charged) - static_cast<std::int64_t>(mark.charged));
   marked_.fetch_sub(mark.charged, kRelaxed);
-  if (Rate(now) >= kWholeGpu) ForgetDebt();
+  if (Rate(now) >= kWholeGpu) ForgetDebt(now);
   Unmarked& unmarked = Of(mark.stream);
   unmarked.measured_until = std::max(unmarked.measured_until, end);
 

@@ -62,9 +62,9 @@ struct Mark {
 
 class GpuTimeLaw {
  public:
-  // Holds the GPU at `gpu` of the container's files. REQUIRES: both live as long as this; called once, before all
-  // others.
-  void Bind(const Limits& limits, std::size_t gpu, GpuTime& time);
+  // Holds the GPU at `gpu` of the container's files. `process`: a number that no other process of the container has,
+  // not 0. REQUIRES: both live as long as this; called once, before all others.
+  void Bind(const Limits& limits, std::size_t gpu, GpuTime& time, std::uint32_t process);
 
   Admission Admit(std::uint64_t now, std::uint64_t key, std::uint64_t stream);
   // `stream`: any number that is the stream's (and its context's) own: work of one stream runs in its order.
@@ -96,12 +96,13 @@ class GpuTimeLaw {
   std::uint32_t Rate(std::uint64_t now) const;
   std::int64_t Fill(std::uint64_t now, std::uint32_t rate);
   void Charge(std::int64_t ns);
-  void ForgetDebt();
+  void ForgetDebt(std::uint64_t now);
 
   // All start as zeroes, so that objects of static storage take no room in the library's file.
   const Limits* files_ = nullptr;
   const GpuLimits* limits_ = nullptr;
   GpuTime* time_ = nullptr;
+  std::uint32_t process_ = 0;
   std::atomic<std::uint64_t> marked_ = 0;   // Charged for marks that are not complete.
   std::atomic<std::uint32_t> overlap_ = 0;  // Of a launch's time, the part in which others ran as well, of 1,024.
   std::atomic<std::uint64_t> pause_ = 0;    // In debt: launches wait until what is earned in so long is there.

@@ -61,7 +61,8 @@ LaunchCosts::Place& LaunchCosts::Take(std::uint64_t key) {
 
 void LaunchCosts::Count(std::uint64_t key, std::uint64_t now) {
   Place& place = Take(key);
-  if (place.unmeasured.fetch_add(1, kRelaxed) == 0) place.since.store(now, kRelaxed);
+  if (place.unmeasured.load(kRelaxed) == 0) place.since.store(now, kRelaxed);
+  place.unmeasured.fetch_add(1, kRelaxed);
 }
 
 void LaunchCosts::Restart(std::uint64_t key) { Take(key).unmeasured.store(0, kRelaxed); }

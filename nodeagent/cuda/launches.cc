@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What runs on the GPU: each launch waits until the container may use its time (gpu_time.h), and is charged for it.
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -35,7 +36,8 @@ GpuTimeLaw* LawOf(int gpu) {
   if (state.load(std::memory_order_acquire) == 2) return &laws[gpu];
   int fresh = 0;
   if (!state.compare_exchange_strong(fresh, 1)) return state == 2 ? &laws[gpu] : nullptr;
-  laws[gpu].Bind(TheAccount()->files(), static_cast<std::size_t>(gpu), TheAccount()->time(gpu));
+  laws[gpu].Bind(TheAccount()->files(), static_cast<std::size_t>(gpu), TheAccount()->time(gpu),
+                 static_cast<std::uint32_t>(getpid()));
   state.store(2, std::memory_order_release);
   return &laws[gpu];
 }

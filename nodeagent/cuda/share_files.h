@@ -65,10 +65,12 @@ inline constexpr std::size_t kBusySlots = 4096;
 
 // The GPU time of a container, of all its processes: what was charged for what they launched. See gpu_time.h.
 struct GpuTime {
-  std::atomic<std::int64_t> balance;   // What may still be spent; negative: debt.
-  std::atomic<std::uint64_t> filled;   // CLOCK_MONOTONIC until when `balance` was filled up.
-  std::atomic<std::uint64_t> charged;  // All that was spent, as far as is known: it may run back when measured.
-  std::atomic<std::uint64_t> waited;   // How long launches waited, of all threads together.
+  std::atomic<std::int64_t> balance;          // What may still be spent; negative: debt.
+  std::atomic<std::uint64_t> filled;          // CLOCK_MONOTONIC until when `balance` was filled up.
+  std::atomic<std::uint64_t> charged;         // All that was spent, as far as is known: it may run back when measured.
+  std::atomic<std::uint64_t> waited;          // How long launches waited, of all threads together.
+  std::atomic<std::uint64_t> launcher_since;  // Since when no other process than this launched anything.
+  std::atomic<std::uint32_t> launcher, unused;
   std::atomic<std::uint32_t> busy[kBusySlots];
 };
 

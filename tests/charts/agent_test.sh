@@ -178,6 +178,15 @@ part='"ai.centauruscloud.io/gpu-milli": 300'
 check "a user may ask for memory that is paged" with_memory paged 8192 paged "$part"
 check "with as much memory of the node" with_memory paged-in-room 8192 paged "$part, \"memory\": \"8Gi\""
 check "refused: with less" prints 'raise resources.limits.memory to more than 8192Mi' with_memory wrong 8192 paged "$part, \"memory\": \"8191Mi\""
+sidecar() { # sidecar MIB LIMITS: it asks for them.
+  kube create -f - <<EOT
+{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "side", "annotations": {"sharing.ai.centauruscloud.io/paged-mib": "$1"}},
+ "spec": {"containers": [{"name": "main", "image": "localhost/x:1"}],
+  "initContainers": [{"name": "side", "image": "localhost/x:1", "restartPolicy": "Always", "resources": {"limits": {$2}}}]}}
+EOT
+}
+check "a sidecar has what is paged, too" sidecar 8192 "$part"
+check "refused: with less memory of the node" prints 'raise resources.limits.memory' sidecar 8192 "$part, \"memory\": \"1Gi\""
 check "refused: without a part" prints 'no container has a limit of ai.centauruscloud.io/gpu-milli' with_memory wrong 8192 paged '"memory": "64Gi"'
 check "refused: an amount of it that makes no sense" prints 'expected MiB of memory beside the part' with_memory wrong 0 paged "$part"
 check "refused: to change it afterwards" prints 'only grus writes them' noted "$KUBECONFIG" paged "$(annotations '"sharing.ai.centauruscloud.io/paged-mib": "1"')"

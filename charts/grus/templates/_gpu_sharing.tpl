@@ -177,7 +177,8 @@ spec:
       expression: '"sharing.ai.centauruscloud.io/paged-mib"'
     - name: withParts
       expression: >-
-        object.spec.containers.filter(c, c.?resources.?limits.orValue({}).exists(name, name in
+        (object.spec.containers +
+        object.spec.?initContainers.orValue([]).filter(c, c.?restartPolicy.orValue("") == "Always")).filter(c, c.?resources.?limits.orValue({}).exists(name, name in
         ["ai.centauruscloud.io/gpu-milli", "alnair/vgpu-memory", "aliyun.com/gpu-mem"]))
   validations:
     - expression: >-

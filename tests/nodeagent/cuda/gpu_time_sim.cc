@@ -62,7 +62,7 @@ SimNode::SimNode(std::vector<SimContainer> containers, SimGpu::Sharing sharing)
       Process& made = *processes_.back();
       made.container = containers_.size() - 1;
       made.context = gpu_.AddContext(made.container, process.programs.size());
-      made.law->Bind(*shared.limits, 0, *shared.time);
+      made.law->Bind(*shared.limits, 0, *shared.time, static_cast<std::uint32_t>(processes_.size()));
       for (SimProgram& program : process.programs) {
         const std::size_t stream = static_cast<std::size_t>(&program - process.programs.data());
         const std::uint64_t start = program.start;
