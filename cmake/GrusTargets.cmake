@@ -78,9 +78,6 @@ function(grus_test name folder)
   set(tests ${name})
   set(cost 0)  # What it took the last time.
   set(limit 300)
-  if(NOT arg_SHARDS)  # One that takes minutes must not take more.
-    set_target_properties(${name} PROPERTIES GRUS_IS_TEST ON)
-  endif()
   if(arg_SHARDS)
     list(TRANSFORM tests APPEND ".1")
     foreach(part RANGE 2 ${arg_SHARDS})
@@ -88,6 +85,8 @@ function(grus_test name folder)
     endforeach()
     set(cost 1000)  # These begin first.
     set(limit 900)
+  else()  # One that takes minutes must not take more.
+    set_target_properties(${name} PROPERTIES GRUS_IS_TEST ON)
   endif()
   list(LENGTH tests total)
   set(index 0)

@@ -358,9 +358,11 @@ kube::Status PartPlugins::PreStart(PartResource resource, const std::vector<std:
   }
   std::optional<std::vector<HeldParts>> held = Held();
   std::set<kube::ObjectKey> pods;  // Who starts, if what its pod says of memory counts.
-  for (const HeldParts& one : held && !parsed.empty() ? *held : std::vector<HeldParts>()) {
-    const bool counts = options_.mode == SharingMode::kMilli || WayOf(one) == Enforcement::kCooperative;
-    if (counts && Holds(one, resource, parsed.front())) pods.insert(one.pod);
+  if (held && !parsed.empty()) {
+    for (const HeldParts& one : *held) {
+      if (!Holds(one, resource, parsed.front())) continue;
+      if (options_.mode == SharingMode::kMilli || WayOf(one) == Enforcement::kCooperative) pods.insert(one.pod);
+    }
   }
   if (!pods.empty()) {
     pending_.Await(pods);

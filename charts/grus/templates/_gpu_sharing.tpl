@@ -175,10 +175,13 @@ spec:
       expression: '"sharing.ai.centauruscloud.io/memory-mib"'
     - name: paged
       expression: '"sharing.ai.centauruscloud.io/paged-mib"'
+    - name: asksForPaged
+      expression: 'request.operation == "CREATE" && variables.paged in variables.after'
     - name: withParts
       expression: >-
         (object.spec.containers +
-        object.spec.?initContainers.orValue([]).filter(c, c.?restartPolicy.orValue("") == "Always")).filter(c, c.?resources.?limits.orValue({}).exists(name, name in
+        object.spec.?initContainers.orValue([]).filter(c, c.?restartPolicy.orValue("") == "Always"))
+        .filter(c, c.?resources.?limits.orValue({}).exists(name, name in
         ["ai.centauruscloud.io/gpu-milli", "alnair/vgpu-memory", "aliyun.com/gpu-mem"]))
   validations:
     - expression: >-
@@ -206,22 +209,20 @@ spec:
         "annotation " + variables.memory + ": expected MiB of memory for each container that asks for
         ai.centauruscloud.io/gpu-milli, as a whole number from 1 on, such as \"8192\""
     - expression: >-
-        request.operation != "CREATE" || !(variables.paged in variables.after)
-        || variables.after[variables.paged].matches("^[1-9][0-9]{0,7}$")
+        !variables.asksForPaged || variables.after[variables.paged].matches("^[1-9][0-9]{0,7}$")
       reason: Invalid
       messageExpression: >-
         "annotation " + variables.paged + ": expected MiB of memory beside the part of a GPU of each container that has
         one, as a whole number from 1 on, such as \"8192\""
     - expression: >-
-        request.operation != "CREATE" || !(variables.paged in variables.after) || variables.withParts.size() > 0
+        !variables.asksForPaged || variables.withParts.size() > 0
       reason: Invalid
       messageExpression: >-
         "annotation " + variables.paged + ": no container has a limit of ai.centauruscloud.io/gpu-milli, alnair/vgpu-memory
         or aliyun.com/gpu-mem, beside whose part the memory would be; leave it out, also with claims"
     # What the driver moves to the node's memory may count there: without room, it could not be moved.
     - expression: >-
-        request.operation != "CREATE" || !(variables.paged in variables.after)
-        || !variables.after[variables.paged].matches("^[1-9][0-9]{0,7}$")
+        !variables.asksForPaged || !variables.after[variables.paged].matches("^[1-9][0-9]{0,7}$")
         || variables.withParts.all(c, !("memory" in c.resources.limits)
         || !quantity(string(c.resources.limits["memory"])).isLessThan(quantity(variables.after[variables.paged] + "Mi")))
       reason: Invalid
